@@ -1,8 +1,8 @@
-//! A message file has come: is it new, who is it for, what is it to each of them, and
-//! may it still be sent?
+//! Accepts or refuses a message file: whether it is new, who gets it, which kind it has for
+//! each recipient, and whether its run is within its limits.
 //!
-//! It is accepted whole or refused whole. What is refused is kept as refused, and its
-//! author is told why.
+//! A message is accepted or refused as a whole. A refused message is recorded, and its author
+//! is told the reason.
 
 use std::borrow::Cow;
 
@@ -21,11 +21,11 @@ use crate::model::{Address, Envelope, Kind, MsgId, OutcomeWord, Quality, Rearmat
 /// How many messages may follow from each other.
 pub(super) const HOPS: u32 = 50;
 
-/// A message that is accepted, with what it will be known by.
+/// An accepted message with its number and id.
 pub(super) struct AcceptedMessage {
     pub(super) number: MessageNo,
     pub(super) id: MsgId,
-    /// The id as its author wrote it, if another message has that.
+    /// The id as the author wrote it, if another message already had that id.
     pub(super) written: Option<MsgId>,
     pub(super) envelope: Envelope,
     pub(super) rearmatter: Rearmatter,
@@ -60,7 +60,8 @@ impl State {
             self.counts.duplicates += 1;
             return;
         }
-        // The same path with another text amends what it said before; a refused one is fixed.
+        // The same path with a different text edits the earlier message. If that was refused,
+        // the file is a new message.
         let amended = seen.filter(|facts| !facts.is_refused()).map(|f| f.number);
         if let Some(number) = amended.filter(|number| self.is_waiting_answer(*number))
             && self.says_the_same_to_the_same(number, &envelope)
@@ -120,8 +121,8 @@ impl State {
         }
     }
 
-    /// An answer that its asker has not been given, since others are still to come, may
-    /// be put in other words. Whom it answers is settled: the ask is closed.
+    /// Change the text of an answer that its asker has not received because other answers are
+    /// still open. The recipient cannot change: the ask is already closed.
     fn amend_answer(&mut self, number: MessageNo, path: String, hash: String, envelope: Envelope) {
         self.touch_message(number);
         let record = self.seq;
@@ -157,9 +158,9 @@ impl State {
         });
     }
 
-    /// Count an outcome that was refused; with no fallback, the retries of the mesh are
-    /// the end of the work. One that came too early, before all answers, is no mistake in
-    /// its route; and where nothing is owed, there is nothing to be given up.
+    /// Count an outcome that the table refused. Returns whether the mesh's retries are used up,
+    /// if the mesh has no fallback. An outcome that came before all answers does not count, and
+    /// neither does one of a worker that owes nothing.
     fn is_misrouted_too_often(&mut self, envelope: &Envelope) -> bool {
         let from = &envelope.from;
         let asking = self.workers.get(from).is_some_and(|w| !w.asking.is_empty());
@@ -183,19 +184,20 @@ impl State {
         most.is_some_and(|most| work.misrouted > most)
     }
 
-    /// May it write? An agent that was removed from its mesh ends what it has in hand.
+    /// May this address send messages? An agent that was removed from its mesh may finish its
+    /// work.
     pub(super) fn is_somebody(&self, from: &Address) -> bool {
         let agent = from.without_slot();
         let ended = || self.workers.contains(from) && self.meshes.directory().knows(&agent);
         self.meshes.directory().knows(from) || self.work_of(from).is_some() || ended()
     }
 
-    /// The first message of what an agent was given.
+    /// The first message of an agent's current work.
     pub(super) fn work_of(&self, agent: &Address) -> Option<MessageNo> {
         self.given(agent)?.messages().next()
     }
 
-    /// Take a message in, and act on it.
+    /// Record an accepted message and act on it.
     pub(super) fn accept(
         &mut self,
         taken: AcceptedMessage,
@@ -224,7 +226,7 @@ impl State {
             rearmatter: _,
         } = plan;
         for delivery in &mut deliveries {
-            // A block is known by the outcome that opens it.
+            // The number of the opening outcome identifies a block.
             if let (Some(Forwarding::FanOut { .. }), Some(WorkflowPlace::Member(member))) =
                 (&way, &mut delivery.place)
             {
@@ -253,7 +255,7 @@ impl State {
             false if hops > HOPS => {
                 BudgetCheck::Over(format!("it follows from {HOPS} messages in a row"))
             }
-            // What it says now was paid for by what it said before.
+            // An edit costs nothing: the first version was already counted.
             false if !costs => BudgetCheck::Within,
             false => self.spend(run, &from),
         };
@@ -321,7 +323,7 @@ impl State {
         if !from.is_core() {
             self.heard_from(&from, fallback);
         }
-        // Nobody can do without an answer: that one is given all the same.
+        // The asker needs its answer, so an answer is delivered even if it is headless.
         let is_result = matches!(way, Some(Forwarding::Join(_) | Forwarding::Machine(_)));
         if headless && is_result {
             let warning = "`headless` does nothing here: your outcome goes on in the workflow";
@@ -346,7 +348,7 @@ impl State {
         self.answered_late(&from, &late);
     }
 
-    /// An outcome that goes nowhere finishes the work all the same.
+    /// An outcome that goes nowhere still finishes the work.
     fn pay(&mut self, from: &Address, number: MessageNo, way: Option<Forwarding>) {
         let given = self.given(from).is_some_and(Work::owes);
         let work = self.workers.get_mut(from).and_then(|w| w.status.work_mut());
@@ -356,7 +358,7 @@ impl State {
         }
     }
 
-    /// Nobody waits for these answers any more, but nothing more is owed either.
+    /// The asks are closed, but the author now owes no answer to them.
     fn answered_late(&mut self, from: &Address, late: &[MessageNo]) {
         if late.is_empty() {
             return;
@@ -367,12 +369,12 @@ impl State {
         self.settle_if_answered(from);
     }
 
-    /// A good message: the notes in a row are over.
+    /// An accepted message resets the count of repair notes.
     fn heard_from(&mut self, from: &Address, fallback: bool) {
         let (outside, written) = (self.output.outside.is_some(), self.output.written);
         let worker = self.worker_mut(from);
         worker.notes = 0;
-        // What it writes can overtake the report that it was given its turn.
+        // A message may arrive before the report that its turn was delivered.
         let in_turn = worker.status.is() == Phase::Working || written == Some(worker.turn);
         if let Some(work) = worker.status.work_mut() {
             work.spoke |= in_turn && !outside;
@@ -390,7 +392,7 @@ impl State {
         }
     }
 
-    /// Over a limit: the message is parked, and nobody waits for it.
+    /// Park a message that is over a limit. Nobody may wait for it.
     fn park_over_budget(
         &mut self,
         number: MessageNo,
@@ -410,9 +412,9 @@ impl State {
         }
         self.end_all(number, Step::Parked, why);
         if way.is_some() {
-            // Its author is done all the same: the chain ends here.
+            // The author's work is finished anyway: the chain ends here.
             self.pay(from, number, way);
-            // It may have waited for nothing but what it has just withdrawn.
+            // The author may have waited only for the asks that it has just withdrawn.
             return self.after_ask(from);
         }
         for ask in answers {
@@ -427,7 +429,8 @@ impl State {
         }
     }
 
-    /// Nothing comes of an outcome. What of it did not wait for its work is on its way.
+    /// End an outcome that is not routed. Deliveries that did not wait for the end of the work
+    /// continue.
     pub(super) fn end_outcome(&mut self, number: MessageNo, step: Step, why: &str) {
         let held = self.messages.get(number).into_iter();
         let deliveries = held.flat_map(|held| &held.facts.deliveries);

@@ -1,4 +1,7 @@
-//! What the table says, done.
+//! Carries out the transition that the table chose for a report about a process.
+//!
+//! Transitions that follow messages, commands or a start of tx are carried out by the modules
+//! that receive those.
 
 use super::dispatch::SILENCE;
 use super::effect::Effect;
@@ -13,20 +16,20 @@ use super::worker::{Giving, Phase, WaitingOn, WorkerState};
 use crate::model::{Address, Mode};
 
 impl State {
-    /// Do what the table says, which has seen to it that the status is one of those that can
-    /// do it and that what is told has what it needs.
-    pub(super) fn act(&mut self, who: &Address, by: Transition, told: SignalData) {
-        if matches!(told, SignalData::Exited(_)) {
+    /// Carry out a transition. The table guarantees that the worker's state allows it and that
+    /// `data` is of the matching signal.
+    pub(super) fn act(&mut self, who: &Address, by: Transition, data: SignalData) {
+        if matches!(data, SignalData::Exited(_)) {
             let worker = self.worker_mut(who);
             (worker.live, worker.dying) = (false, false);
         }
         match by {
-            Transition::Began => self.began(who, told),
+            Transition::Began => self.began(who, data),
             Transition::HandOver => self.hand_over_if_ready(who),
-            Transition::TakenUp => self.has_its_work(who, &told),
-            Transition::NotTakenUp => self.not_taken_up(who, told),
+            Transition::TakenUp => self.has_its_work(who, &data),
+            Transition::NotTakenUp => self.not_taken_up(who, data),
             Transition::Holding => {
-                // Its time begins again.
+                // Setting the status again restarts its deadline.
                 let status = self.take_status(who);
                 self.set(who, status);
             }
@@ -35,26 +38,26 @@ impl State {
                 self.set(who, WorkerState::Working { work });
             }
             Transition::Acknowledged => self.acknowledge(who),
-            Transition::TurnEnded => self.turn_ended(who, told),
-            Transition::DialogOpened => self.dialog_opened(who, told),
-            Transition::AsBefore => self.as_before(who, told),
+            Transition::TurnEnded => self.turn_ended(who, data),
+            Transition::DialogOpened => self.dialog_opened(who, data),
+            Transition::AsBefore => self.as_before(who, data),
             Transition::Behind => {
                 let held = self.take_status(who);
-                let held = self.behind(who, held, told);
+                let held = self.behind(who, held, data);
                 self.worker_mut(who).status = held;
             }
-            Transition::LimitReached => self.limit_reached(who, &told),
+            Transition::LimitReached => self.limit_reached(who, &data),
             Transition::LimitOver => self.limit_over(who),
-            Transition::KeepsWork => self.keep_work(who, told),
-            Transition::Failed => self.failed(who, told),
+            Transition::KeepsWork => self.keep_work(who, data),
+            Transition::Failed => self.failed(who, data),
             Transition::TimedOut => self.timed_out(who),
             Transition::TryAgain => self.retry_after_backoff(who),
             Transition::Stopped => self.stopped(who),
             Transition::KillAgain => self.kill_again(who),
             Transition::Judged => self.judged(who),
-            // What shows that it lives is seen to where it is heard.
+            // `pane_event` calls `hear`, which restarts the silence timer.
             Transition::SignOfLife | Transition::PaneGone => {}
-            // Of messages, people and starts of tx: acted on where they are met.
+            // These follow messages, commands and starts of tx, and are carried out there.
             Transition::TakesWork
             | Transition::Waits
             | Transition::GoesOn
@@ -79,7 +82,7 @@ impl State {
         }
     }
 
-    /// The work that is being given, if any is.
+    /// Take out the work that is being delivered. The status stays if there is none.
     pub(super) fn take_starting(&mut self, who: &Address) -> Option<(Box<Work>, Giving)> {
         match self.take_status(who) {
             WorkerState::Starting { work, giving } => Some((work, giving)),
@@ -90,7 +93,7 @@ impl State {
         }
     }
 
-    /// It can be given something. A hand-over that is under way is left alone.
+    /// The process is ready. A delivery in progress is left alone.
     fn hand_over_if_ready(&mut self, who: &Address) {
         match self.take_starting(who) {
             Some((work, Giving::Spawning)) => self.hand_over(who, work),
@@ -101,19 +104,19 @@ impl State {
         }
     }
 
-    /// It has its work: it was told so, or is busy with it.
-    fn has_its_work(&mut self, who: &Address, told: &SignalData) {
+    /// The worker has its work: the delivery was reported, or the pane is busy with it.
+    fn has_its_work(&mut self, who: &Address, data: &SignalData) {
         if let Some((work, _)) = self.take_starting(who) {
             self.taken_up(who, work);
         }
-        if matches!(told, SignalData::Busy(_)) {
+        if matches!(data, SignalData::Busy(_)) {
             self.acknowledge(who);
         }
     }
 
-    /// Its process is there.
-    fn began(&mut self, who: &Address, told: SignalData) {
-        let SignalData::Started(session) = told else {
+    /// The process has started.
+    fn began(&mut self, who: &Address, data: SignalData) {
+        let SignalData::Started(session) = data else {
             return;
         };
         if let Some((work, giving)) = self.take_starting(who) {
@@ -122,10 +125,10 @@ impl State {
         }
     }
 
-    /// It was not delivered: try again, or look for evidence that it was after all. Or it was
-    /// thought to work, and a look at it has found that it was never given its work.
-    fn not_taken_up(&mut self, who: &Address, told: SignalData) {
-        match (self.take_status(who), told) {
+    /// The delivery failed: retry it, or look for evidence that it arrived. If the worker was
+    /// thought to be working, a look at its pane has found that it never got its work.
+    fn not_taken_up(&mut self, who: &Address, data: SignalData) {
+        match (self.take_status(who), data) {
             (WorkerState::Starting { work, giving }, SignalData::NotDelivered(_, sent, why)) => {
                 self.not_delivered(who, work, giving, sent, why);
             }
@@ -156,19 +159,19 @@ impl State {
         self.set(who, WorkerState::Starting { work, giving });
     }
 
-    /// Have its pane looked at, and told of again.
+    /// Ask for a new report of what the pane shows.
     pub(super) fn look(&mut self, who: &Address) {
         let pane = self.worker_mut(who).pane(who);
         self.effect(Effect::Look { pane });
     }
 
-    /// Its turn has ended, with its process or without.
-    fn turn_ended(&mut self, who: &Address, told: SignalData) {
-        // It names what it was given, and has ended that: so it had it.
+    /// The turn has ended, with or without the end of the process.
+    fn turn_ended(&mut self, who: &Address, data: SignalData) {
+        // The end of a turn is evidence that the turn was delivered.
         if let Some((work, _)) = self.take_starting(who) {
             self.taken_up(who, work);
         }
-        let exit = if let SignalData::Exited(exit) = told {
+        let exit = if let SignalData::Exited(exit) = data {
             Some(exit)
         } else {
             None
@@ -178,7 +181,7 @@ impl State {
         }
     }
 
-    /// The work that is under way, if any is.
+    /// Take out the work in progress. The status stays if there is none.
     fn take_working(&mut self, who: &Address) -> Option<Box<Work>> {
         match self.take_status(who) {
             WorkerState::Working { work } => Some(work),
@@ -189,17 +192,17 @@ impl State {
         }
     }
 
-    /// The process is gone before it was known to have its work.
-    fn failed(&mut self, who: &Address, told: SignalData) {
+    /// The process ended before the worker confirmed its delivery.
+    fn failed(&mut self, who: &Address, data: SignalData) {
         let one_turn = self.started_as(who).mode == Mode::Turn;
-        let SignalData::Exited(exit) = told else {
+        let SignalData::Exited(exit) = data else {
             return;
         };
         let Some((work, _)) = self.take_starting(who) else {
             return;
         };
         match (one_turn, exit) {
-            // So quick that its exit has overtaken the news that it had its work.
+            // The process was so quick that its exit came before the report of the delivery.
             (true, exit @ ProcessExit::Code { .. }) => {
                 self.taken_up(who, work);
                 self.turn_ended(who, SignalData::Exited(exit));
@@ -217,7 +220,7 @@ impl State {
         }
     }
 
-    /// The process is ended, as it should be.
+    /// The process that was to be ended has ended.
     pub(super) fn stopped(&mut self, who: &Address) {
         match self.take_status(who) {
             WorkerState::Stopping {
@@ -238,7 +241,7 @@ impl State {
         }
     }
 
-    /// The process does not end.
+    /// The process has not ended: kill it again and notify core.
     fn kill_again(&mut self, who: &Address) {
         let status = self.take_status(who);
         if let WorkerState::Stopping { why, .. } = &status {
@@ -254,7 +257,7 @@ impl State {
         self.effect(Effect::Kill { pane });
     }
 
-    /// It took too long.
+    /// The deadline of the current state has passed.
     fn timed_out(&mut self, who: &Address) {
         match self.take_status(who) {
             WorkerState::Starting { work, .. } => {
@@ -274,7 +277,7 @@ impl State {
         }
     }
 
-    /// It was left alone long enough.
+    /// The backoff is over.
     fn retry_after_backoff(&mut self, who: &Address) {
         match self.take_status(who).into_work() {
             Some(work) => self.try_again(who, work, "another attempt"),
@@ -289,8 +292,8 @@ impl State {
         }
     }
 
-    fn limit_reached(&mut self, who: &Address, told: &SignalData) {
-        if let SignalData::Limited { mut until, guessed } = *told {
+    fn limit_reached(&mut self, who: &Address, data: &SignalData) {
+        if let SignalData::Limited { mut until, guessed } = *data {
             if self.worker_mut(who).status.is() != Phase::Limited {
                 if guessed {
                     let worker = self.worker_mut(who);
@@ -310,8 +313,8 @@ impl State {
         }
     }
 
-    fn dialog_opened(&mut self, who: &Address, told: SignalData) {
-        if let SignalData::Asked(dialog) = told {
+    fn dialog_opened(&mut self, who: &Address, data: SignalData) {
+        if let SignalData::Asked(dialog) = data {
             let (known, before) = match self.take_status(who) {
                 WorkerState::AwaitingHuman {
                     why: WaitingOn::Dialog { dialog, before },
@@ -328,7 +331,7 @@ impl State {
         }
     }
 
-    /// Its process is there. How far is its work?
+    /// The process has started. Returns how far its delivery is.
     pub(super) fn began_giving(
         &mut self,
         who: &Address,
@@ -363,7 +366,7 @@ impl State {
         self.set(who, WorkerState::Working { work });
     }
 
-    /// It has what it was given in this turn.
+    /// Record that the current turn was delivered.
     pub(super) fn given_up_to_now(&mut self, who: &Address, mut work: Box<Work>) -> Box<Work> {
         work.taken = true;
         for number in &work.turn {
@@ -372,8 +375,9 @@ impl State {
         work
     }
 
-    /// A message of its own: that is a sign of life, and of what it names it is known that
-    /// it has it. One that was written in an earlier turn says nothing of this one.
+    /// The worker has sent a message. That is a sign of life. If the message names the work, it
+    /// is evidence that an unconfirmed delivery arrived. A message written in an earlier turn
+    /// proves nothing about this one.
     pub(super) fn acknowledge_by_message(&mut self, who: &Address, names_it: bool) {
         let turn = self.worker_mut(who).turn;
         let before = self.output.written.is_some_and(|written| written < turn);
@@ -394,7 +398,7 @@ impl State {
         self.hear(who);
     }
 
-    /// A sign that it works on what it was given.
+    /// Record that the worker works on what was delivered.
     fn acknowledge(&mut self, who: &Address) {
         let Some(work) = self.worker_mut(who).status.work() else {
             return;
@@ -415,7 +419,7 @@ impl State {
         }
     }
 
-    /// A sign of life restarts the clock of its silence.
+    /// Record a sign of life, which restarts the silence timer.
     pub(super) fn hear(&mut self, who: &Address) {
         let at = self.at;
         let worker = self.worker_mut(who);

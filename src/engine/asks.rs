@@ -1,8 +1,8 @@
-//! Asks: questions whose askers wait.
+//! Asks: questions whose askers wait for the answer.
 //!
-//! An ask is open from the moment it is accepted until it is answered, withdrawn, or
-//! out of time. It is keyed by the message and by who was asked. Its asker goes on
-//! when none of its asks is open, with all the answers together.
+//! An ask is open from its acceptance until it is answered, withdrawn or timed out. It is
+//! identified by the message and by who was asked. The asker continues when all its asks are
+//! closed, and gets all answers together.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use super::work::{Owes, Work};
 use super::worker::{WaitingOn, Worker, WorkerState};
 use crate::model::{Address, Kind, OnAsk};
 
-/// How long a worker that has asked may stay busy before it is paused.
+/// How long a worker that has asked may stay busy before it is interrupted, in milliseconds.
 pub(super) const PAUSE_AFTER: i64 = 60_000;
 
 /// An open ask.
@@ -25,11 +25,11 @@ pub(super) const PAUSE_AFTER: i64 = 60_000;
 pub struct Ask {
     /// Who asked.
     pub asker: Address,
-    /// When, in milliseconds since 1970.
+    /// When it was opened, in milliseconds since 1970.
     pub opened: i64,
-    /// When it closes by itself, if its time runs.
+    /// When it times out. `None` while its clock is stopped, or if it has no timeout.
     pub due: Option<i64>,
-    /// The time it has left while somebody works on it.
+    /// The milliseconds left while its clock is stopped.
     pub left: i64,
 }
 
@@ -43,12 +43,12 @@ impl Ask {
     }
 }
 
-/// The open asks, by the message and by who was asked.
+/// The open asks, by message and by who was asked.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Asks(BTreeMap<MessageNo, BTreeMap<Address, Ask>>);
 
-/// An agent is asked, whichever of its workers answers.
+/// The key has the agent without the slot: any of its workers may answer.
 impl Asks {
     fn open(&mut self, number: MessageNo, asked: &Address, ask: Ask) {
         let asked_of = self.0.entry(number).or_default();
@@ -122,7 +122,8 @@ impl State {
             WorkerState::Starting { .. } | WorkerState::Working { .. }
         );
         let before = worker.pause;
-        // It counts from the newest: who asks more is not to be cut off in the middle.
+        // The time counts from the newest ask, so that a worker is not interrupted between two
+        // asks.
         if busy {
             worker.pause = Some(at + PAUSE_AFTER);
             let timer = Timer::Pause(asker.clone());
@@ -132,7 +133,7 @@ impl State {
         self.break_circle(asker);
     }
 
-    /// A worker that asks with nothing in hand waits like any other, with work of its own.
+    /// A worker that asks without having work waits too, with empty work.
     fn wait_by_itself(&mut self, asker: &Address) {
         fn with_own_work(status: WorkerState) -> WorkerState {
             match status {
@@ -185,7 +186,7 @@ impl State {
         });
     }
 
-    /// Wait for the open asks: for the human, if one of them is to core.
+    /// Wait for the open asks: for the human if one of them is to core.
     pub(super) fn wait(&mut self, asker: &Address, work: Box<Work>) {
         if self.agent(asker).is_none() {
             return self.park_removed(asker, *work);
@@ -201,7 +202,7 @@ impl State {
         self.set(asker, status);
     }
 
-    /// Close an ask. What becomes of the message asked, and who is told, is the caller's.
+    /// Close an ask. The caller ends the delivery and notifies the asker.
     pub(super) fn close_ask(&mut self, number: MessageNo, asked: &Address) -> Option<Ask> {
         let ask = self.asks.close(number, asked)?;
         self.timers.change(ask.timer(number, asked), ask.due, None);
@@ -219,13 +220,13 @@ impl State {
         Some(ask)
     }
 
-    /// An ask is answered: by this message, from whom it was asked.
+    /// Close an ask that was answered, and pass the answer on.
     pub(super) fn answered(&mut self, ask: MessageNo, asked: &Address, answer: MessageNo) {
         let Some(closed) = self.close_ask(ask, asked) else {
             return;
         };
         if asked.is_core() {
-            // Who answers has read it.
+            // The human has read an ask that it answers.
             if let Some(held) = self.messages.get_mut(ask) {
                 held.facts.read.get_or_insert(self.at);
             }
@@ -250,7 +251,7 @@ impl State {
         }
     }
 
-    /// The asker gets what came of its ask when none is open any more.
+    /// Keep an answer for its asker until all its asks are closed.
     fn give_answer(&mut self, asker: &Address, answer: MessageNo) {
         self.record_step(answer, asker, Step::Queued, Some("with its work".into()));
         match self.worker_mut(asker).status.work_mut() {
@@ -260,7 +261,7 @@ impl State {
         self.after_ask(asker);
     }
 
-    /// An ask of this worker has closed: it goes on if none is open.
+    /// An ask of this worker has closed. The worker continues if none is open.
     pub(super) fn after_ask(&mut self, asker: &Address) {
         self.happens(asker, Signal::Answered, |state, by| {
             if by == Transition::GoesOn
@@ -271,7 +272,7 @@ impl State {
         });
     }
 
-    /// The work that waits for answers, if nothing else holds it.
+    /// Take out the work that waits for answers, unless something else holds it.
     pub(super) fn take_waiting(&mut self, asker: &Address) -> Option<Box<Work>> {
         match self.take_status(asker) {
             WorkerState::Awaiting { work }
@@ -285,7 +286,7 @@ impl State {
         }
     }
 
-    /// Wait on, or go on with all the answers.
+    /// Continue with all answers, or wait again if an ask is still open.
     pub(super) fn go_on(&mut self, asker: &Address, mut work: Box<Work>) {
         if !self.worker_mut(asker).asking.is_empty() {
             return self.wait(asker, work);
@@ -298,7 +299,7 @@ impl State {
         }
     }
 
-    /// Close an ask for a reason; its asker gets the reason as its answer.
+    /// Close an ask without an answer. The asker gets the reason as its answer.
     pub(super) fn close_with_note(
         &mut self,
         number: MessageNo,
@@ -309,7 +310,7 @@ impl State {
         let Some(ask) = self.close_ask(number, asked) else {
             return;
         };
-        // It is written first: it follows from the ask.
+        // The note is written first, because it refers to the ask.
         let note = self.write_message(&Note {
             to: &ask.asker,
             kind: Kind::AskResponse,
@@ -330,7 +331,7 @@ impl State {
         }
     }
 
-    /// A worker gives its open asks up: nobody is told, since nobody waits any more.
+    /// Withdraw a worker's open asks. Nobody is notified, because nobody waits.
     pub(super) fn withdraw_asks(&mut self, asker: &Address) {
         let asking = self.worker_mut(asker).asking.clone();
         for (number, asked) in asking {
@@ -343,8 +344,8 @@ impl State {
         }
     }
 
-    /// The time of the asks in hand stands still while they are worked on, as far as
-    /// anybody can see.
+    /// Stop the timeouts of the asks in a worker's work while the worker is visibly working on
+    /// them.
     pub(super) fn run_ask_clocks(&mut self, asked: &Address) {
         let Some(worker) = self.workers.get(asked) else {
             return;
@@ -377,7 +378,7 @@ impl State {
         }
     }
 
-    /// Nobody worked on an ask in time.
+    /// The timeout of an ask has passed.
     pub(super) fn ask_due(&mut self, number: MessageNo, asked: &Address, due: i64) {
         let ask = self.asks.get(number, asked);
         if ask.and_then(|ask| ask.due) != Some(due) || self.at < due {
@@ -395,7 +396,7 @@ impl State {
         self.close_with_note(number, asked, "no answer in time", body);
     }
 
-    /// The time for the human is over: the default is the answer.
+    /// The human did not answer in time: the default is the answer.
     pub(super) fn ask_expires(&mut self, number: MessageNo, due: i64) {
         let core = Address::core();
         let ask = self.asks.get(number, &core);
@@ -416,7 +417,7 @@ impl State {
         }
     }
 
-    /// Agents that wait for each other would wait for ever: the youngest ask is closed.
+    /// Break a circle of agents that wait for each other: the youngest ask is closed.
     fn break_circle(&mut self, asker: &Address) {
         let Some(circle) = self.circle(asker) else {
             return;
@@ -442,8 +443,8 @@ impl State {
             .then_some(path)
     }
 
-    /// Who an ask waits for: the worker that has it in hand; or all of its agent, if every one of
-    /// them waits for others. One that does not will take it.
+    /// The workers that an ask waits for: the one that has it, or all workers of its agent if
+    /// all of them wait for others. A worker that does not wait will take it.
     fn may_answer(&self, number: MessageNo, asked: &Address) -> Vec<&Address> {
         let has_it = |work: &Work| work.messages().any(|message| message == number);
         if let Some(holder) = self.holder(asked, has_it) {

@@ -1,7 +1,7 @@
 //! Blocks: opened by an outcome, joined when every member is closed and enough have succeeded.
 //!
-//! A block with too few successes is short: nothing of it is delivered or lost, and it waits for
-//! a person to retry a member or to go on without it.
+//! A block with too few successes is short. It delivers nothing and loses nothing, and waits
+//! until a person retries or drops a member.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use super::work::{Item, Joined, Member, Owes, WorkflowPlace};
 use crate::model::{Address, Kind, Priority, Target};
 
 impl State {
-    /// An outcome opens a block: its deliveries to members are their work.
+    /// An outcome opens a block. Its deliveries to the members are their work.
     pub(super) fn open_block(&mut self, opener: MessageNo, join: Target, rules: BlockRules) {
         let Some(facts) = self.messages.facts(opener) else {
             return;
@@ -57,7 +57,7 @@ impl State {
         self.decide_block(opener);
     }
 
-    /// A block is under way from now on.
+    /// Record a new block.
     pub(super) fn begin_block(&mut self, opener: MessageNo, fan_out: FanOut) {
         let (number, members) = (opener.0, fan_out.members.len());
         let words = format!("block {number}: opened, {members} members");
@@ -65,8 +65,8 @@ impl State {
         self.fan_outs.open(opener, fan_out);
     }
 
-    /// An outcome of a member: for the join, with the others or after them. The first outcome of
-    /// its turn says whether the member has succeeded.
+    /// Keep an outcome of a member for the join. After the join it goes there directly. The
+    /// first outcome of the turn decides whether the member has succeeded.
     pub(super) fn result(
         &mut self,
         from: &Address,
@@ -98,7 +98,7 @@ impl State {
         }
     }
 
-    /// A member has succeeded after all: what it failed with before no longer counts.
+    /// A member has succeeded after a failure, so the failure no longer counts.
     fn replace_failure(&mut self, member: &Member, who: &Address) {
         let Some(progress) = self.fan_outs.member_mut(member, who) else {
             return;
@@ -115,7 +115,8 @@ impl State {
         self.finish_held(held, "an outcome came after all");
     }
 
-    /// The join does not get an outcome. What is finished at core is in its inbox.
+    /// End an outcome that the join does not get. At core a finished message would show in the
+    /// inbox, so there it is refused.
     pub(super) fn end_unseen(
         &mut self,
         number: MessageNo,
@@ -138,8 +139,8 @@ impl State {
         }
     }
 
-    /// Work of a member ended with `error`: it is kept until the block is decided. `false`: the
-    /// block is joined, and nothing is to be kept.
+    /// Keep work of a member that ended with `error` until the block is decided. Returns
+    /// `false` if the block already is.
     pub(super) fn hold_failed(&mut self, member: &Member, who: &Address, item: &Item) -> bool {
         let Some(progress) = self.fan_outs.member_mut(member, who) else {
             return false;
@@ -149,7 +150,7 @@ impl State {
         true
     }
 
-    /// An item of a member has come to its end.
+    /// An item of a member has ended.
     pub(super) fn close_member(&mut self, member: &Member, who: &Address, end: Result<(), String>) {
         self.stop_member_clock(member, who);
         let Some(progress) = self.fan_outs.member_mut(member, who) else {
@@ -160,7 +161,7 @@ impl State {
         self.decide_block(member.block);
     }
 
-    /// The block is joined or short, once every member is closed.
+    /// Join the block or mark it as short, once every member is closed.
     pub(super) fn decide_block(&mut self, block: MessageNo) {
         match self.fan_outs.get(block).map(FanOut::decision) {
             Some(BlockDecision::Join) => self.gather_or_join(block),
@@ -169,8 +170,8 @@ impl State {
         }
     }
 
-    /// The join gets one delivery: the results in the order of the members, then the failures.
-    /// `not_gathered`: why the results are not one message, where they should be.
+    /// Give the join one delivery: the results in the order of the members, then the failures.
+    /// `not_gathered` is the reason if the results should be one message and are not.
     pub(super) fn join_block(&mut self, block: MessageNo, not_gathered: Option<&str>) {
         let Some(fan_out) = self.take_block(block) else {
             return;
@@ -238,7 +239,7 @@ impl State {
         self.block_is_over(block, run, &agents);
     }
 
-    /// A block that is decided leaves, with its timer.
+    /// Remove a decided block and its timer.
     pub(super) fn take_block(&mut self, block: MessageNo) -> Option<FanOut> {
         let fan_out = self.fan_outs.take(block)?;
         if let Some((_, due)) = fan_out.gathers() {
@@ -258,7 +259,7 @@ impl State {
         self.enqueue_item(join, item, Priority::Normal);
     }
 
-    /// All that follows from a block is there: what opened it may leave.
+    /// Clean up after a join: the opening message may leave, and the run may end.
     pub(super) fn block_is_over(
         &mut self,
         block: MessageNo,
@@ -272,7 +273,7 @@ impl State {
         }
     }
 
-    /// A machine goes on without the members that failed: what was parked of them is finished.
+    /// A machine continues without the failed members. Their parked work is finished.
     pub(super) fn finish_dead_members(&mut self, block: MessageNo) {
         let dead = self.messages.iter().flat_map(|held| {
             let deliveries = held.facts.deliveries.iter();
@@ -292,7 +293,7 @@ impl State {
         }
     }
 
-    /// Too few members have succeeded: the work that failed is parked, and core is told once.
+    /// Too few members have succeeded. Park the failed work and notify core once.
     fn block_is_short(&mut self, block: MessageNo) {
         let Some(fan_out) = self.fan_outs.get_mut(block) else {
             return;
@@ -334,7 +335,7 @@ impl State {
         self.tell_core_of_parked("a block is short", body, Some(block));
     }
 
-    /// The members of a block without a success: index, agent and the reason.
+    /// The members of a block without a success: index, agent and reason.
     pub fn failed_members(&self, block: MessageNo) -> Vec<(u32, Address, String)> {
         let failed = self.fan_outs.get(block).into_iter();
         let failed = failed.flat_map(FanOut::failed).map(|(index, member)| {
@@ -349,7 +350,7 @@ impl State {
         failed.collect()
     }
 
-    /// Work that ended with `error` becomes a dead letter: a later outcome may still finish it.
+    /// Park work that ended with `error`. A later outcome may still finish it.
     fn park_held(
         &mut self,
         number: MessageNo,
@@ -371,8 +372,8 @@ impl State {
         }
     }
 
-    /// A member's work was parked, and is given another chance: the member is open again with
-    /// all of its time, and what was said of it no longer counts.
+    /// A member's parked work is retried. The member is open again with all its time, and its
+    /// old failure no longer counts.
     pub(super) fn reopen(&mut self, member: &Member, who: &Address, parked: Option<&DeliveryStep>) {
         let Some(progress) = self.fan_outs.member_mut(member, who) else {
             return;
@@ -395,7 +396,7 @@ impl State {
         }
     }
 
-    /// A person goes on without a member.
+    /// A person decided to continue without a member.
     pub(super) fn drop_member(&mut self, member: &Member, who: &Address) {
         let Some(progress) = self.fan_outs.member_mut(member, who) else {
             return;
@@ -404,7 +405,7 @@ impl State {
         self.decide_block(member.block);
     }
 
-    /// New work for a member of a block of the same run re-opens it.
+    /// New work in the same run reopens the agent's member.
     pub(super) fn reopened(
         &mut self,
         member: &Address,
@@ -415,9 +416,9 @@ impl State {
         Some(WorkflowPlace::Member(member))
     }
 
-    // The time of members.
+    // The time limit of members.
 
-    /// The clock of the member in a worker's hand runs only while it is worked on.
+    /// Run the clock of a worker's member only while the worker is working.
     pub(super) fn run_member_clock(&mut self, who: &Address) {
         let Some(worker) = self.workers.get(who) else {
             return;
@@ -463,7 +464,7 @@ impl State {
         }
     }
 
-    /// The time of a member is over: its turn is ended, and its work parked.
+    /// The time of a member is over. Its turn is ended and its work parked.
     pub(super) fn member_due(&mut self, block: MessageNo, index: u32, due: i64) {
         let place = usize::try_from(index).unwrap_or(usize::MAX);
         let Some(fan_out) = self.fan_outs.get(block) else {

@@ -1,5 +1,5 @@
-//! Outcomes go through gates: a round of all of them, then on, back to their author, or no
-//! further.
+//! Sends outcomes through gates. All gates run in one round. Then the outcomes are routed, sent
+//! back to their author, or parked.
 
 use super::jobs::JobResult;
 use super::message_record::MessageNo;
@@ -12,37 +12,38 @@ use super::work::Work;
 use super::worker::WorkerState;
 use crate::model::{Address, GateReport};
 
-/// How often gates may not be able to tell before work is parked.
+/// How often gates may give no verdict before the work is parked.
 pub(super) const CHECK_ERRORS: u32 = 3;
 
 impl State {
-    /// Must an outcome of work pass gates?
+    /// Must an outcome of the work pass gates?
     pub(super) fn must_be_checked(&self, who: &Address, work: &Work) -> bool {
         let mut outcomes = work.outcomes.iter();
         outcomes.any(|outcome| self.is_gated(who, outcome.number))
     }
 
-    /// The next number for jobs of a worker.
+    /// The next job number of a worker.
     pub(super) fn next_job(&mut self, who: &Address) -> u32 {
         let worker = self.worker_mut(who);
         worker.jobs += 1;
         worker.jobs
     }
 
-    /// Have its outcomes checked. Of those that were before, some reports stand.
+    /// Check the outcomes of a worker. `kept` has reports of the previous round that still
+    /// count.
     pub(super) fn check(&mut self, who: &Address, mut work: Box<Work>, kept: Vec<Reported>) {
         work.job = self.next_job(who);
         let outcomes: Vec<MessageNo> = work.outcomes.iter().map(|it| it.number).collect();
         let about: Vec<MessageNo> = work.messages().collect();
         let round = self.begin_round(who, work.job, &outcomes, &about, kept);
-        // A reload may have taken the gates away that could not tell before.
+        // A reload may have removed the gates that gave no verdict before.
         match round.pending.is_empty() {
             true => self.judge(who, work, round),
             false => self.set(who, WorkerState::Checking { work, round }),
         }
     }
 
-    /// Jobs for a worker have ended.
+    /// Jobs of a worker have ended.
     pub(super) fn checked(&mut self, who: &Address, job: u32, results: &[JobResult]) {
         let Some(worker) = self.workers.get_mut(who) else {
             return;
@@ -71,7 +72,8 @@ impl State {
         self.act_on_round(who, complete);
     }
 
-    /// An evaluator has reported on an outcome of a worker, under the number it was asked by.
+    /// An evaluator has reported on an outcome of `who`. `job` is the number under which it was
+    /// asked.
     pub(super) fn evaluated(&mut self, who: &Address, job: u32, found: &GateReport) {
         let Some(worker) = self.workers.get_mut(who) else {
             return;
@@ -106,7 +108,7 @@ impl State {
         self.record_transition(who.clone(), from, Signal::Checked, by);
     }
 
-    /// The checks take too long.
+    /// The checks have timed out.
     pub(super) fn checks_timed_out(&mut self, who: &Address, work: Box<Work>, mut round: Round) {
         self.withdraw_evaluations(who, &round);
         let late = round.give_up();
@@ -114,13 +116,13 @@ impl State {
             self.note_reports(&late);
         }
         match round.reports.is_empty() {
-            // It was begun by rules that knew no rounds.
+            // The check was started under rules that had no rounds.
             true => self.check(who, work, Vec::new()),
             false => self.judge(who, work, round),
         }
     }
 
-    /// Something changed while outcomes are checked: all is checked again.
+    /// The outcomes changed during their check. Check all of them again.
     pub(super) fn check_again(&mut self, who: &Address) {
         match self.take_status(who) {
             WorkerState::Checking { work, round } if round.purpose == RoundPurpose::Outcomes => {
@@ -134,7 +136,7 @@ impl State {
         }
     }
 
-    /// After a start: jobs that are waited for are asked for again, by the numbers they had.
+    /// After a start, run pending jobs again, with their old numbers.
     pub(super) fn run_checks_again(&mut self, who: &Address) {
         let worker = self.worker_mut(who);
         let about = worker.status.work().and_then(|work| work.messages().next());
@@ -168,7 +170,7 @@ impl State {
         for (job, about, jobs, outcomes, until_failure) in again {
             self.run_jobs(who, job, about, jobs, &outcomes, until_failure);
         }
-        // One that was begun by rules that knew no rounds is begun again.
+        // A check that was started under rules without rounds starts again.
         let round = self.worker_mut(who).status.round_mut();
         if round.is_some_and(|(_, round)| *round == Round::default()) {
             self.check_again(who);
@@ -205,7 +207,7 @@ impl State {
                 }
             };
         }
-        // An edit may have taken away what was checked.
+        // An edit may have withdrawn the outcome that was checked.
         if !work.is_done() {
             return self.settle(who, work, None);
         }

@@ -1,5 +1,5 @@
-//! What a person has decided: to stop or restart a worker, to retry or drop a dead letter, to
-//! answer a request. And that they have read a message.
+//! Commands of a person: stop or restart a worker, retry or drop a dead letter, decide on a
+//! permission request, mark messages as read.
 
 use std::collections::BTreeSet;
 
@@ -37,8 +37,8 @@ impl State {
         }
     }
 
-    /// The human has decided. It counts for the request that is shown, and for no other: it may
-    /// have been answered in the pane meanwhile.
+    /// Pass on the human's decision. It counts only for the request that is shown: that may
+    /// have been answered in the pane already.
     fn decide_request(&mut self, pane: AttemptId, request: u32, decision: Decision) {
         let Some(worker) = self.workers.get(&pane.worker) else {
             return;
@@ -54,7 +54,7 @@ impl State {
         }
     }
 
-    /// Stop a worker, or all of an agent.
+    /// Stop a worker, or all workers of an agent.
     fn stop(&mut self, who: &Address) {
         if who.slot.is_none() && self.slots(who).is_some() {
             self.worker_mut(who).stopped = true;
@@ -66,8 +66,8 @@ impl State {
         self.stop_one(who);
     }
 
-    /// The workers that an agent has, and those that it had and that still have something to do:
-    /// a reload may have given it numbered ones, or fewer.
+    /// The workers that an agent has now, and those that it had before a reload changed its
+    /// slots.
     fn all_workers(&self, agent: &Address) -> BTreeSet<Address> {
         let known = self.workers.of_agent(agent).map(|(who, _)| who.clone());
         known.chain(self.current_workers(agent)).collect()
@@ -80,7 +80,7 @@ impl State {
         self.happens(who, Signal::StoppedByPerson, |state, _| {
             state.worker_mut(who).stopped = true;
             state.end_process(who, "a person stopped it");
-            // What waits to be tried again waits for a person now.
+            // Setting the state again removes the deadline: the retry now waits for a person.
             if state.worker_mut(who).status.is() == Phase::Backoff {
                 let status = state.take_status(who);
                 state.set(who, status);
@@ -88,7 +88,7 @@ impl State {
         });
     }
 
-    /// Let a worker go on, or all of an agent.
+    /// Restart a worker, or all workers of an agent.
     fn restart(&mut self, who: &Address) {
         if who.slot.is_none() && self.slots(who).is_some() {
             for worker in self.all_workers(who) {
@@ -124,7 +124,7 @@ impl State {
         });
     }
 
-    /// End a process that is in nobody's way; its work is kept.
+    /// End a process and keep its work.
     pub(super) fn end_process(&mut self, who: &Address, why: &str) {
         let worker = self.worker_mut(who);
         if !worker.live || matches!(worker.status, WorkerState::Stopping { .. }) {
@@ -132,7 +132,7 @@ impl State {
         }
         let pane = worker.pane(who);
         self.effect(Effect::Kill { pane });
-        // What waits for others, or is being checked, needs no process for that.
+        // Work that waits for answers or is being checked needs no process.
         match self.take_status(who) {
             status @ (WorkerState::Awaiting { .. }
             | WorkerState::Checking { .. }
@@ -157,7 +157,7 @@ impl State {
         }
     }
 
-    /// A dead letter gets another chance, whatever the budgets say.
+    /// Retry a dead letter whatever the budgets say.
     fn retry(
         &mut self,
         facts: MessageRecord,
@@ -176,7 +176,7 @@ impl State {
             .filter(|delivery| delivery.step() == Step::Parked && is_of(delivery, member))
             .cloned()
             .collect();
-        // What is parked at a machine is given again as a whole, but for a late outcome.
+        // A machine retries its own deliveries, except a late outcome.
         let is_late = self.is_late_for_parked_stage(&facts);
         let (at_machine, parked): (Vec<Delivery>, Vec<Delivery>) = parked
             .into_iter()
@@ -203,7 +203,8 @@ impl State {
             if let Some(held) = self.messages.get_mut(number) {
                 held.facts.way = None;
             }
-            // It may have asked the human besides, or answered; nobody waits any more.
+            // The outcome may also have asked the human or answered an ask. Nobody waits for
+            // those now.
             for Delivery { to, kind, .. } in &parked {
                 match kind {
                     Kind::AskHuman => self.reach_core(number, *kind),
@@ -260,8 +261,8 @@ impl State {
         }
     }
 
-    /// An agent that is left alone after failures is tried at once, for a person who has
-    /// seen to it. Its failures stay counted: another one, and it is left alone again.
+    /// End the backoff of an agent after repeated failures, because a person has looked into
+    /// it. The failures stay counted: after one more, the agent waits again.
     pub(super) fn no_longer_alone(&mut self, who: &Address) {
         self.happens(who, Signal::Retried, |state, by| {
             let worker = state.worker_mut(who);
@@ -272,7 +273,7 @@ impl State {
         });
     }
 
-    /// A message that had left is held again: one more, as far as hops go.
+    /// Hold a message again that had left. Its hops are capped at the limit.
     fn hold_again(
         &mut self,
         mut facts: MessageRecord,
@@ -304,7 +305,7 @@ impl State {
         self.forget_late(number);
     }
 
-    /// A dead letter is given up.
+    /// Drop a dead letter for good.
     fn drop_letter(&mut self, mut facts: MessageRecord, member: Option<u32>) {
         let number = facts.number;
         self.forget_parked(number);
@@ -313,7 +314,7 @@ impl State {
         let parked = held.unwrap_or(&facts).deliveries.iter();
         let parked = parked.filter(|d| d.step() == Step::Parked && is_of(d, member));
         let parked: Vec<Delivery> = parked.cloned().collect();
-        // What is parked at a machine ends that.
+        // A machine drops its own deliveries.
         let is_at_machine = |delivery: &Delivery| {
             held.is_some_and(|held| held.is_at_machine(delivery))
                 && self.machine_of(number, delivery).is_some()
@@ -372,8 +373,8 @@ impl State {
         self.archive(facts);
     }
 
-    /// The human has read a message: of what is held that is noted here, of what has left
-    /// where it is remembered. The first time counts.
+    /// Record when the human read a message for the first time. A record that has left is
+    /// archived again.
     fn read_by_human(&mut self, mut facts: MessageRecord) {
         let at = self.at;
         self.touch_message(facts.number);
@@ -390,7 +391,7 @@ impl State {
     }
 }
 
-/// Is it the work of this member, or is any meant?
+/// Is it the work of this member? `None` means any.
 fn is_of(delivery: &Delivery, member: Option<u32>) -> bool {
     member.is_none() || delivery.member().map(|member| member.index) == member
 }

@@ -1,5 +1,5 @@
-//! What is done once, when a run is complete: its worktree is taken away, and the mesh `brain`
-//! is told what it came to.
+//! Runs the hooks of a complete run, once: its worktree is removed, and the mesh `brain` gets a
+//! summary.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -19,35 +19,35 @@ use crate::model::{
     Address, Feature, HookAction, LifecycleHook, Line, MsgId, Name, OutcomeWord, Rearmatter,
 };
 
-/// The complete runs that something is still done for.
+/// The complete runs whose hooks are not done.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct CompletedRuns {
     runs: BTreeMap<MessageNo, CompletedRun>,
-    /// The meshes of which core was told that there is no mesh `brain`.
+    /// The meshes for which core was notified that there is no mesh `brain`.
     without_brain: BTreeSet<Name>,
 }
 
-/// A complete run that something is still done for.
+/// A complete run whose hooks are not done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct CompletedRun {
     mesh: Name,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     feature: Option<Feature>,
-    /// Its task.
+    /// The id of the run's task.
     task: MsgId,
     headline: Line,
     outcomes: Vec<RunOutcome>,
     hooks: Vec<LifecycleHook>,
-    /// The jobs of its hooks; 0 until they are begun.
+    /// The number of its job batch; 0 until it is started.
     #[serde(default, skip_serializing_if = "is_zero")]
     job: u32,
-    /// When their time is over.
+    /// The deadline of the jobs, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     due: Option<i64>,
 }
 
-/// An outcome that reached core in a run.
+/// An outcome of a run that reached core.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct RunOutcome {
     pub(super) id: MsgId,
@@ -63,13 +63,13 @@ impl CompletedRuns {
         *self == CompletedRuns::default()
     }
 
-    /// The times that are set.
+    /// The deadlines of running jobs.
     pub(super) fn timers(&self) -> impl Iterator<Item = (MessageNo, i64)> {
         let runs = self.runs.iter();
         runs.filter_map(|(number, run)| Some((*number, run.due?)))
     }
 
-    /// Is a worktree of this mesh being taken away?
+    /// Is a worktree of this mesh being removed?
     pub(super) fn is_removing(&self, mesh: &Name) -> bool {
         let mut runs = self.runs.values();
         runs.any(|run| run.job != 0 && run.mesh == *mesh && run.removes())
@@ -98,7 +98,7 @@ impl CompletedRun {
 }
 
 impl State {
-    /// A run is complete: what is done then waits until nobody works for it any more.
+    /// A run is complete. Its hooks wait until nobody works for it.
     pub(super) fn run_is_complete(&mut self, number: MessageNo) {
         let mesh = self.runs.mesh_of(number).and_then(|mesh| self.mesh(mesh));
         let Some(mesh) = mesh else { return };
@@ -129,7 +129,7 @@ impl State {
         self.completed_runs.runs.insert(number, run);
     }
 
-    /// Begin what is done for complete runs, as far as nobody works for them any more.
+    /// Start the hooks of complete runs that nobody works for.
     pub(super) fn begin_completed(&mut self) {
         let waiting = self.completed_runs.runs.iter();
         let waiting = waiting.filter(|(_, run)| run.job == 0);
@@ -173,7 +173,7 @@ impl State {
         });
     }
 
-    /// After a start: jobs that are waited for are asked for again, by the number they had.
+    /// After a start, run pending jobs again, with their old numbers.
     pub(super) fn run_completed_again(&mut self) {
         let begun = self.completed_runs.runs.iter();
         let begun = begun.filter(|(_, run)| run.job != 0);
@@ -183,8 +183,8 @@ impl State {
         }
     }
 
-    /// Does anybody still work for a run, or in the folder that is to be taken away? A process
-    /// that only stays there is ended.
+    /// Does a worker still work for the run or in the worktree to remove? Idle processes in
+    /// that worktree are ended.
     fn is_worked_for(&mut self, number: MessageNo) -> bool {
         let Some(run) = self.completed_runs.runs.get(&number) else {
             return false;
@@ -225,7 +225,7 @@ impl State {
         !staying.is_empty()
     }
 
-    /// What is done for a complete run is done, or could not be.
+    /// The jobs of a complete run have ended.
     pub(super) fn completed_jobs_finished(
         &mut self,
         number: MessageNo,
@@ -258,13 +258,13 @@ impl State {
         let run = self.completed_runs.runs.remove(&number)?;
         self.timers
             .change(Timer::Job(JobOwner::Run(number)), run.due, None);
-        // What waited for the folder goes on.
+        // Workers that waited for the worktree can continue.
         let workers: Vec<Address> = self.workers.of_mesh(&run.mesh).cloned().collect();
         self.output.ready.extend(workers);
         Some(run)
     }
 
-    /// The time of what is done for a complete run is over.
+    /// The jobs of a complete run have timed out.
     pub(super) fn completed_due(&mut self, number: MessageNo, due: i64) {
         let known = self.completed_runs.runs.get(&number);
         if known.is_none_or(|run| run.due != Some(due)) || self.at < due {
@@ -300,7 +300,7 @@ impl State {
             for who in workers {
                 let worker = self.worker_mut(&who);
                 if !worker.live && worker.overrides.feature.as_ref() == Some(feature) {
-                    // A note for it needs no folder that is gone.
+                    // A later note must not start a process in the removed worktree.
                     worker.overrides.feature = None;
                     worker.session = None;
                 }
@@ -363,7 +363,7 @@ impl State {
     }
 }
 
-/// What a job printed, if it came to a good end; else what went wrong.
+/// The output of a job that succeeded, or the error of one that failed.
 fn said(result: &JobResult) -> Result<String, String> {
     match &result.end {
         JobEnd::Code(0) => Ok(result.output.trim().to_owned()),

@@ -1,4 +1,5 @@
-//! How a worker gets what waits for it: leases, turns, and the times that go with them.
+//! Assigns waiting work to workers: leases, turns, and the deadlines of each state. What
+//! happens when a turn ends is decided in `turns`.
 
 use std::borrow::Cow;
 
@@ -14,26 +15,27 @@ use super::work::{Item, Overrides, Work};
 use super::worker::{Giving, Phase, Shows, WaitingOn, WorkerState};
 use crate::model::{Address, OnAsk};
 
-/// How long work may take to be given.
+/// The timeout of a delivery, in milliseconds.
 const STARTING: i64 = 60_000;
-/// How long checks may take.
+/// The minimum timeout of checks, in milliseconds.
 pub(super) const CHECKING: i64 = 600_000;
-/// How long a process may take to end.
+/// How long a process may take to end, in milliseconds.
 const STOPPING: i64 = 30_000;
-/// How long nothing may be heard of a pane before it is looked at, and core is told.
+/// How long a pane may stay silent before tx looks at it and notifies core, in milliseconds.
 pub(super) const SILENCE: i64 = 600_000;
-/// Why something is given again.
+/// The reason recorded when a message is delivered again.
 const CUT_OFF: &str = "its last turn was cut off";
 
 impl State {
-    /// Idle workers take what waits for them.
+    /// Let idle workers take their waiting work.
     pub(super) fn dispatch_all(&mut self) {
         while let Some(worker) = self.output.ready.pop_first() {
             self.dispatch_next(&worker);
         }
     }
 
-    /// A worker takes what waits for it. The lowest free slot of an agent takes what is next.
+    /// Let a worker take its waiting work. If the agent has slots, the lowest free one takes
+    /// the next item.
     pub(super) fn dispatch_next(&mut self, to: &Address) {
         if self.slots(to).is_none() {
             return self.give_worker(to);
@@ -60,14 +62,15 @@ impl State {
         });
     }
 
-    /// Take what waits: the first item, or all that fit together.
+    /// Take waiting work: the first item, or in a batch all that fit together.
     pub(super) fn take_work(&mut self, to: &Address, batch: bool) {
         let mut work = Box::new(Work::default());
         let share = if batch { self.share(to) } else { 1 };
         while work.items.len() < share
             && let Some((place, next, inbox)) = self.take_next(to)
         {
-            // As far as they agree, and in order: what does not fit waits, with all after it.
+            // A batch keeps the order: the first item that does not fit waits, and so do all
+            // after it.
             let fits = match work.items.first() {
                 Some((_, first)) => self.fit(to, first, &next),
                 None => true,
@@ -79,7 +82,7 @@ impl State {
             work.items.push((place, next));
         }
         if work.owes() {
-            // The mistakes of other work are no longer counted.
+            // Repair notes are counted per work.
             self.worker_mut(to).notes = 0;
         }
         let runs = self.runs_of(&work);
@@ -89,7 +92,7 @@ impl State {
         }
     }
 
-    /// May two items be given together?
+    /// May two items be delivered in one turn?
     pub(super) fn fit(&self, to: &Address, first: &Item, other: &Item) -> bool {
         let overrides = |item: &Item| {
             let number = item.messages.first()?;
@@ -100,7 +103,7 @@ impl State {
                 envelope.and_then(|envelope| envelope.session_id.as_ref()),
             ))
         };
-        // What may have no turn is parked alone.
+        // An item that is over budget is parked alone.
         let over = |item: &Item| {
             let over = self.over_budget(to, item.messages.iter().copied());
             over.is_some() && !item.granted
@@ -116,7 +119,7 @@ impl State {
             && overrides(first).unwrap_or_default() == overrides(other).unwrap_or_default()
     }
 
-    /// Does the whole mesh wait: for the human, or while a worktree of it is taken away?
+    /// Is the whole mesh paused: for the human, or while one of its worktrees is removed?
     pub(super) fn is_paused(&self, worker: &Address) -> bool {
         let pauses = |mesh: &crate::model::Mesh| mesh.on_ask == OnAsk::Mesh;
         if self.completed_runs.is_removing(&worker.mesh) {
@@ -128,7 +131,7 @@ impl State {
                 .any(|(_, asked, ask)| asked.is_core() && ask.asker.mesh == worker.mesh)
     }
 
-    /// Give a worker its work, or more of it.
+    /// Start the next turn of a worker's work.
     pub(super) fn next_turn(
         &mut self,
         to: &Address,
@@ -181,7 +184,7 @@ impl State {
             worker.live = true;
             (worker.seen, worker.shows) = (0, Shows::Unknown);
             if worker.overrides.feature != overrides.feature {
-                // What it remembers is of another feature.
+                // The session belongs to another feature.
                 worker.session = None;
             }
             worker.overrides.clone_from(&overrides);
@@ -202,7 +205,7 @@ impl State {
         self.set(to, WorkerState::Starting { work, giving });
     }
 
-    /// What keeps a worker from being given anything by the process it has.
+    /// Why the worker's current process cannot take this work, if it cannot.
     pub(super) fn why_not_now(&self, to: &Address, work: &Work) -> Option<&'static str> {
         let worker = self.workers.get(to)?;
         if worker.stopped {
@@ -218,7 +221,7 @@ impl State {
         }
     }
 
-    /// Work that must wait until its process is gone.
+    /// Keep work until the worker's process has ended.
     pub(super) fn put_off(&mut self, to: &Address, work: Box<Work>, why: &str) {
         let worker = self.worker_mut(to);
         if !worker.live {
@@ -237,12 +240,12 @@ impl State {
         self.set(to, status);
     }
 
-    /// What the messages of work want instead of what their agent has of its own.
+    /// The model, session and feature that the messages of work set.
     pub(super) fn overrides(&self, to: &Address, work: &Work) -> Overrides {
         let resumes = self.meshes.traits(to).resumes;
         let last = self.workers.get(to).map(|worker| &worker.overrides);
         if let Some(last) = last.filter(|_| !work.owes()) {
-            // A note or an answer wants nothing of its own: it is for who has written.
+            // A note or an answer has no settings: it goes to the process that wrote before.
             return last.clone();
         }
         let first = work.messages().next();
@@ -262,8 +265,8 @@ impl State {
         overrides
     }
 
-    /// What is given in the next turn: what is new; all of it to a process that does not
-    /// remember; and what the last turn did not come to read.
+    /// Collect the messages of the next turn: the new ones, everything again if the process has
+    /// no memory of it, and what the last turn did not read.
     pub(super) fn fill_turn(
         &mut self,
         to: &Address,
@@ -273,7 +276,7 @@ impl State {
     ) {
         let resumes = self.meshes.traits(to).resumes;
         let feature = self.overrides(to, work).feature;
-        // Updates of another feature wait for a process that works for it.
+        // Updates about another feature wait for a process that works for it.
         let fits = |messages: &OpenMessages, number: MessageNo| {
             let held = messages.get(number);
             let envelope = held.and_then(|held| held.envelope.as_ref());
@@ -281,7 +284,7 @@ impl State {
             of.is_none() || of == feature.as_ref()
         };
         let mut updates = Vec::new();
-        // What is for an agent is for the first of its workers that it fits.
+        // Updates for an agent go to the first of its workers that fits.
         let agent = to.slot.map(|_| to.without_slot());
         for who in [Some(to), agent.as_ref()].into_iter().flatten() {
             let Some(worker) = self.workers.get_mut(who) else {
@@ -329,7 +332,7 @@ impl State {
         }
     }
 
-    /// Change a worker's status, and the times that go with it.
+    /// Change a worker's state and the deadlines that go with it.
     pub(super) fn set(&mut self, address: &Address, status: WorkerState) {
         let timeout = self.agent(address).and_then(|agent| agent.timeout);
         let idle_timeout = self.idle_timeout(address);
@@ -354,7 +357,7 @@ impl State {
         let (pause, silence) = match &status {
             WorkerState::Working { .. } => (worker.pause, Some(at + SILENCE)),
             WorkerState::Starting { .. } => (worker.pause, None),
-            // Nobody may tell that it was answered.
+            // The answer to a dialog may not be reported, so tx looks again.
             WorkerState::AwaitingHuman {
                 why: WaitingOn::Dialog { .. },
             } => (None, Some(at + SILENCE)),

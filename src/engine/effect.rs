@@ -1,4 +1,7 @@
-//! What is to be done: everything that the engine ever asks of the world.
+//! The output of the engine: everything that the daemon can be asked to do.
+//!
+//! This module has the types only; the daemon carries effects out, and their results come back
+//! as events.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,102 +10,103 @@ use super::jobs::{Job, JobOwner, JobPlace};
 use super::message_record::{MessageNo, MessageRecord};
 use crate::model::{Address, Kind, MsgId, OutcomeWord};
 
-/// Something to do, once the event that led to it is durable.
+/// Something to do once the event that led to it is durable.
 #[must_use]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Effect {
     /// Start the process of a worker.
     Spawn {
-        /// The process.
+        /// The new attempt.
         pane: AttemptId,
-        /// The session to go on in; `None`: a new one.
+        /// The session to resume; `None` starts a new one.
         session: Option<String>,
-        /// The model, if not the agent's own.
+        /// The model that replaces the agent's own, if any.
         model: Option<String>,
-        /// What it is started with, where its agent takes its first turn so.
+        /// The first turn, if the agent takes it when it starts.
         turn: Option<Turn>,
     },
-    /// Give a pane something, as soon as it is known to be idle.
+    /// Deliver a turn to a pane as soon as the pane is idle.
     Deliver {
-        /// The process that gets it.
+        /// The recipient.
         pane: AttemptId,
-        /// The turn, with its messages.
+        /// The messages to deliver.
         turn: Turn,
     },
-    /// Interrupt a busy pane, and tell it why.
+    /// Interrupt a busy pane and type a note.
     Interrupt {
-        /// The process.
+        /// The attempt to interrupt.
         pane: AttemptId,
-        /// What it is told.
+        /// The text that is typed.
         note: String,
     },
-    /// End the process of a worker, by all means. Its exit comes back as an event.
+    /// End the process of a worker, if necessary by force. Its exit comes back as an event.
     Kill {
-        /// The process.
+        /// The attempt to end.
         pane: AttemptId,
     },
-    /// Look at a pane, and tell once more what it shows.
+    /// Look at a pane and report again what it shows.
     Look {
-        /// The process.
+        /// The attempt to look at.
         pane: AttemptId,
     },
-    /// Write a message file, if it is not there.
+    /// Write a message file, unless it exists.
     Write(Box<SystemMessage>),
-    /// Something has come for the human.
+    /// Notify the human of a message.
     NotifyHuman {
-        /// What has come.
+        /// The message.
         number: MessageNo,
-        /// Its kind at core.
+        /// The kind that the message has for core.
         kind: Kind,
-        /// Is it wanted in the core session?
+        /// Type the message into the core session?
         inject: bool,
     },
-    /// An agent shows a dialog, or has reached a limit: tell the human.
+    /// Notify the human that an agent shows a dialog or has reached a limit.
     NotifyHeld {
-        /// The agent.
+        /// The agent that cannot continue.
         worker: Address,
     },
-    /// Pass the decision of the human to the hook that waits for it.
+    /// Pass the human's decision to the hook that waits for it.
     Decide {
-        /// The process whose agent asks.
+        /// The attempt whose agent asks.
         pane: AttemptId,
         /// The number of the request.
         request: u32,
-        /// The decision.
+        /// The human's decision.
         decision: Decision,
     },
-    /// What a program that stays owes for this turn is there: unless it shows what it does, it
-    /// has ended its turn.
+    /// A program in pane mode has sent everything that it owes for this turn. The turn has
+    /// ended, unless the program's screen shows whether it works.
     EndTurn {
-        /// The process.
+        /// The attempt that had the turn.
         pane: AttemptId,
         /// The number of the turn.
         turn: u32,
     },
-    /// Run jobs, one after the other. Their results come back as one event.
+    /// Run jobs one after the other. All results come back as one event.
     RunJobs {
-        /// Who waits for them.
+        /// The worker, machine, run or block that waits for the results.
         owner: JobOwner,
-        /// Which of its jobs; the number rises.
+        /// The number of this batch among those of its owner. It rises.
         job: u32,
-        /// Where they run.
+        /// The directory to run in.
         place: JobPlace,
-        /// The jobs.
+        /// The jobs, in order.
         jobs: Vec<Job>,
-        /// What tx adds to their environment.
+        /// Variables that tx adds to the environment.
         env: Vec<(String, String)>,
-        /// What tx adds as files with the texts of these messages: the name has the path.
+        /// Files that tx writes for the jobs: a variable that holds the path, and the messages
+        /// whose texts are the content.
         files: Vec<(String, Vec<MessageNo>)>,
-        /// None is run after one that failed.
+        /// Skip the rest after the first failure.
         until_failure: bool,
     },
-    /// Keep what is known of a finished message.
+    /// Store the record of a finished message.
     Archive(Box<MessageRecord>),
 }
 
 impl Effect {
-    /// The message that has come for the human.
+    /// The message that the human is notified of.
     pub fn notified(&self) -> Option<MessageNo> {
         let Effect::NotifyHuman { number, .. } = self else {
             return None;
@@ -110,7 +114,7 @@ impl Effect {
         Some(*number)
     }
 
-    /// The message that is finished.
+    /// The record that is archived.
     pub fn archived(&self) -> Option<&MessageRecord> {
         let Effect::Archive(facts) = self else {
             return None;
@@ -119,36 +123,36 @@ impl Effect {
     }
 }
 
-/// What a worker is given at once.
+/// The messages that a worker gets at once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
-    /// The turns of a worker are counted from 1.
+    /// The number of the turn. The turns of a worker are counted from 1.
     pub turn: u32,
-    /// The messages, in order.
+    /// The messages, in the order of delivery.
     pub messages: Vec<MessageNo>,
 }
 
 /// A message that tx writes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SystemMessage {
-    /// Its place among all messages.
+    /// The number of the message in this project.
     pub number: MessageNo,
-    /// Its id.
+    /// The id in the frontmatter.
     pub id: MsgId,
-    /// Its sender: tx itself, or the agent whose output it is.
+    /// tx itself, or the agent whose output the message is.
     pub from: Address,
-    /// Its recipient; `None`: the routing table decided.
+    /// The recipient; `None` if the routing table decides.
     pub to: Option<Address>,
-    /// What it is.
+    /// The kind that the message has for its recipient.
     pub kind: Kind,
-    /// The outcome word.
+    /// The outcome word, if the message is an outcome.
     pub status: Option<OutcomeWord>,
     /// One line for people.
     pub headline: String,
-    /// What it says.
+    /// The text below the frontmatter.
     pub body: String,
-    /// When it was written, in milliseconds since 1970.
+    /// When the message was written, in milliseconds since 1970.
     pub at: i64,
-    /// The messages that it is about.
+    /// The ids of the messages that this one is about.
     pub about: Vec<MsgId>,
 }

@@ -1,5 +1,5 @@
-//! Evaluations: an agent of the mesh judges the work of another. What it is given is an item
-//! like any other, and owes a verdict: its outcome is the verdict, and goes nowhere else.
+//! Evaluations: an agent of the mesh judges the outcome of another. The evaluator gets an item
+//! that owes a verdict. Its outcome is the verdict and is not routed.
 
 use super::gates::{criteria, report, verdict};
 use super::message_record::{MessageNo, Step};
@@ -12,7 +12,7 @@ use crate::model::{
 };
 
 impl State {
-    /// Ask an evaluator for its verdict on an outcome, or why that cannot be.
+    /// Ask an evaluator for a verdict, or return why that is not possible.
     pub(super) fn ask_evaluator(
         &mut self,
         who: &Address,
@@ -41,7 +41,7 @@ impl State {
         });
         let mut quotes: Vec<MessageNo> = Vec::new();
         for message in about {
-            // What a message of tx of ours quotes is quoted itself.
+            // If tx wrote the message, quote what it quotes instead.
             let own = self
                 .messages
                 .facts(*message)
@@ -73,8 +73,8 @@ impl State {
         })
     }
 
-    /// Nobody waits any more for the evaluators of a round. What one has in hand goes on, and
-    /// counts for nothing.
+    /// Withdraw the pending requests of a round. An evaluator that has already begun continues,
+    /// but its verdict is ignored.
     pub(super) fn withdraw_evaluations(&mut self, who: &Address, round: &Round) {
         for (evaluator, job) in round.evaluators() {
             let Some(worker) = self.workers.get_mut(&evaluator) else {
@@ -96,12 +96,12 @@ impl State {
         }
     }
 
-    /// Whom an agent judges, if that is what it has in hand.
+    /// The gate that an agent's current work judges for, if any.
     pub(super) fn judges(&self, who: &Address) -> Option<&VerdictFor> {
         self.given(who).and_then(Work::verdict_for)
     }
 
-    /// The verdict in the outcomes of work: the first that is one. An `error` cannot tell.
+    /// The first valid verdict among the outcomes of work. An `error` counts as no verdict.
     fn verdict_in(&self, who: &Address, work: &Work) -> Result<GateReport, String> {
         let Some(asked) = work.verdict_for() else {
             return Err("it judges nothing".into());
@@ -141,8 +141,7 @@ impl State {
         Err(wrong)
     }
 
-    /// An evaluator has ended its turn with an outcome: with a verdict it is done, without one it
-    /// is reminded once.
+    /// An evaluator has ended its turn with an outcome. Without a verdict it is reminded once.
     pub(super) fn settle_evaluation(&mut self, who: &Address, mut work: Box<Work>) {
         match self.verdict_in(who, &work) {
             Err(wrong) if !work.reminded => {
@@ -169,7 +168,7 @@ impl State {
         }
     }
 
-    /// What whoever waits for the verdict of work is told when it is over.
+    /// The report for the gate that waits, when the evaluator's work is over.
     pub(super) fn verdict_for(
         &self,
         who: &Address,

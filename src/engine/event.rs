@@ -1,4 +1,7 @@
-//! What happened: everything that the engine is ever told.
+//! The input of the engine: everything that can happen outside of it.
+//!
+//! An event carries all facts that a decision needs. This module has the types only;
+//! [`State::step`](super::State::step) applies an event.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,285 +14,289 @@ use super::message_record::{MessageNo, MessageRecord};
 use super::skipped::{is_false, is_zero};
 use crate::model::{Address, Diagnostic, Envelope, Mesh, Mode, Name, Part, Rearmatter, Usage};
 
-/// Something that happened. What is known of the past comes along with it, so that
-/// the same events always lead to the same state.
+/// Something that happened. An event brings the stored records that it refers to, so that the
+/// same events always lead to the same state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Event {
-    /// A message file was read, and is good.
+    /// A valid message file was read.
     Arrived(Box<Arrived>),
-    /// A message file was read, and is not.
+    /// A message file was read and is not valid.
     Rejected(Box<Rejected>),
-    /// The process of a worker runs.
+    /// The process of a worker has started.
     PaneStarted {
-        /// The process.
+        /// The attempt that started.
         pane: AttemptId,
-        /// The session to resume it in, where nothing else will tell (see
-        /// [`Event::PaneSession`]).
+        /// The session to resume later. `None` if [`Event::PaneSession`] will report it.
         session: Option<String>,
     },
-    /// The agent really has this session: it can be resumed there.
+    /// The agent has created this session, so a later process can resume it.
     PaneSession {
-        /// The process.
+        /// The attempt whose program reported the session.
         pane: AttemptId,
-        /// The session.
+        /// The id of the session, as the agent CLI names it.
         session: String,
     },
-    /// What the agent said last in its turn, before the end of that is told.
+    /// The last text that the agent printed in its turn. This event comes before the end of the
+    /// turn.
     PaneSaid {
-        /// The process.
+        /// The attempt whose program printed the text.
         pane: AttemptId,
-        /// What it said, or its beginning.
+        /// The text, or its beginning if it is long.
         text: String,
     },
-    /// It can be given something.
+    /// The process can take its first delivery.
     PaneReady {
-        /// The process.
+        /// The attempt that became ready.
         pane: AttemptId,
-        /// Which of all that is told of what this process shows: the newest counts. From 1;
-        /// 0 is of a time when nobody counted.
+        /// The number of this report. Reports about one process are numbered from 1, and the
+        /// newest counts. 0 in journals from before reports were numbered.
         #[serde(default, skip_serializing_if = "is_zero")]
         no: u32,
     },
-    /// It stands idle, or has ended its turn.
+    /// The pane is idle, or its program has ended its turn.
     PaneIdle {
-        /// The process.
+        /// The attempt that is idle.
         pane: AttemptId,
-        /// The last turn that was delivered to it.
+        /// The last turn that was delivered to the pane.
         turn: u32,
-        /// The number of this among all that is told of the pane: the newest counts.
+        /// The number of this report; see [`Event::PaneReady`].
         #[serde(default, skip_serializing_if = "is_zero")]
         no: u32,
     },
-    /// It is at work, or goes on showing that it is.
+    /// The pane is busy, or still busy.
     PaneBusy {
-        /// The process.
+        /// The attempt that is busy.
         pane: AttemptId,
-        /// With which turn, if that is known: a person may have begun something there.
+        /// The turn that the pane works on, if known. A person may have typed something else
+        /// there.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         turn: Option<u32>,
-        /// It was looked at, and shows nothing new: that is not a sign of life.
+        /// The screen has not changed since the last report. That is no sign of life.
         #[serde(default, skip_serializing_if = "is_false")]
         unchanged: bool,
-        /// The number of this among all that is told of the pane: the newest counts.
+        /// The number of this report; see [`Event::PaneReady`].
         #[serde(default, skip_serializing_if = "is_zero")]
         no: u32,
     },
-    /// It shows a dialog that only a person can answer.
+    /// The pane shows a dialog that only a person can answer.
     PaneAsked {
-        /// The process.
+        /// The attempt that shows the dialog.
         pane: AttemptId,
-        /// The dialog.
+        /// What the dialog asks.
         dialog: Dialog,
-        /// The number of this among all that is told of the pane: the newest counts.
+        /// The number of this report; see [`Event::PaneReady`].
         #[serde(default, skip_serializing_if = "is_zero")]
         no: u32,
     },
-    /// Its account has no room until then.
+    /// The account of the agent has reached its usage limit.
     PaneLimited {
-        /// The process.
+        /// The attempt that reported the limit.
         pane: AttemptId,
-        /// In milliseconds since 1970.
+        /// When the limit ends, in milliseconds since 1970.
         until: i64,
-        /// Its program does not say until when: that is a guess.
+        /// The program did not say when the limit ends: `until` is a guess.
         #[serde(default, skip_serializing_if = "is_false")]
         guessed: bool,
-        /// The number of this among all that is told of the pane: the newest counts.
+        /// The number of this report; see [`Event::PaneReady`].
         #[serde(default, skip_serializing_if = "is_zero")]
         no: u32,
     },
-    /// Its process is gone, or never came.
+    /// The process has ended, or could not be started.
     PaneExited {
-        /// The process.
+        /// The attempt that ended.
         pane: AttemptId,
         /// How the process ended.
         exit: ProcessExit,
     },
-    /// Its program has said what it has used so far, before the turn's end is told.
+    /// The program has reported its usage so far. This event comes before the end of the turn.
     PaneUsed(Box<Used>),
-    /// What was to be delivered is there.
+    /// A turn was delivered to a process.
     Delivered {
-        /// The process that was to get it.
+        /// The recipient of the delivery.
         pane: AttemptId,
-        /// The number of the turn.
+        /// The number of the delivered turn.
         turn: u32,
     },
-    /// What was to be delivered is not there, or nobody knows.
+    /// A turn was not delivered, or nobody knows whether it was.
     DeliveryFailed {
-        /// The process that was to get it.
+        /// The recipient of the delivery.
         pane: AttemptId,
         /// The number of the turn.
         turn: u32,
-        /// How much of it may have arrived.
+        /// How much of the turn may have arrived.
         sent: Sent,
-        /// What went wrong.
+        /// What went wrong, for people.
         why: String,
     },
-    /// A time has come.
+    /// A timer has fired.
     TimerFired {
-        /// What the time was set for.
+        /// What the timer was set for.
         timer: Timer,
-        /// When it was due.
+        /// When the timer was due, in milliseconds since 1970. A timer that was changed since
+        /// has another time and is ignored.
         due: i64,
     },
-    /// Jobs have ended.
+    /// All jobs of one [`Effect::RunJobs`](super::Effect::RunJobs) have ended.
     JobsFinished {
-        /// Who waits for them.
+        /// The worker, machine, run or block that waits for the results.
         owner: JobOwner,
-        /// Which of its jobs. The results of an older number are late.
+        /// The number of the batch. Results of an older batch are ignored.
         job: u32,
-        /// One for each job, in their order.
+        /// One result per job, in the order of the jobs.
         results: Vec<JobResult>,
     },
     /// A mesh was loaded, for the first time or again.
     MeshLoaded(Box<LoadedMesh>),
-    /// A mesh is no longer there.
+    /// The file of a mesh was removed.
     MeshRemoved {
-        /// The name of the mesh.
+        /// The name of the removed mesh.
         mesh: Name,
     },
-    /// Somebody gave an order.
+    /// A person or a script gave a command.
     Command(Command),
-    /// tx has started; this is what it found alive. Exits that left a record are told
-    /// before, and what comes of them is done before anybody looks: what is not found
-    /// is taken for lost.
+    /// tx has started and found these processes alive. Exits that left a record are reported
+    /// before this event, and the effects of those exits are carried out before tx looks for
+    /// processes. A process that was not found is lost.
     Recovered {
-        /// The panes, by their tags.
+        /// The processes, identified by the tags of their panes.
         alive: Vec<Alive>,
     },
 }
 
-/// A good message file.
+/// A valid message file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Arrived {
-    /// The name of the file.
+    /// The name of the file in the message folder.
     pub path: String,
-    /// The hash of its bytes.
+    /// The hash of the file's bytes.
     pub hash: String,
-    /// Its text, to the byte.
+    /// The exact text of the file.
     pub text: String,
-    /// What its frontmatter says.
+    /// The parsed frontmatter.
     pub envelope: Envelope,
-    /// Where its body stands in the text.
+    /// The byte range of the body in `text`.
     pub body: Range<usize>,
-    /// What its author says of the quality of the work.
+    /// The author's own assessment of the work's quality.
     #[serde(default, skip_serializing_if = "Rearmatter::is_empty")]
     pub rearmatter: Rearmatter,
-    /// What is not as its author may think, though it is a message.
+    /// Things that the author may have meant differently. The file is accepted anyway.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Diagnostic>,
-    /// The last turn that its author had begun to be given when it was written, if that
-    /// is known.
+    /// The last turn whose delivery to the author had begun when the file was written, if
+    /// known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<u32>,
-    /// The finished messages that it may speak of: of the same path, of the ids in it,
-    /// and the first ones of their runs.
+    /// The finished messages that this message may refer to: those with the same path, those
+    /// whose ids it names, and the first messages of their runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known: Vec<MessageRecord>,
-    /// The parts that its text is divided into, in order of appearance.
+    /// The parts of the text, in order of appearance.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
 }
 
 impl Arrived {
-    /// The body.
+    /// The body, or the whole text if the range does not fit it.
     pub fn body(&self) -> &str {
         self.text.get(self.body.clone()).unwrap_or(&self.text)
     }
 }
 
-/// A bad message file.
+/// A message file that is not valid.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rejected {
-    /// The name of the file.
+    /// The name of the file in the message folder.
     pub path: String,
-    /// The hash of its bytes.
+    /// The hash of the file's bytes.
     pub hash: String,
-    /// Who wrote it, if that can be told.
+    /// The author of the file, if known.
     pub author: Option<Address>,
-    /// What is wrong with it, where, and what to do: the repair note.
+    /// The repair note: what is wrong, where, and what to do.
     pub report: String,
-    /// The finished messages of the same path.
+    /// The finished messages with the same path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known: Vec<MessageRecord>,
-    /// It may be a message, and does not say in full who wrote it. That is settled before
-    /// the event is recorded: see [`State::writer`](super::State::writer).
+    /// Set if the file may be a message but does not fully name its author. This is settled
+    /// before the event is recorded: see [`State::writer`](super::State::writer).
     #[serde(skip)]
     pub unsigned: Option<Box<Unsigned>>,
 }
 
-/// A file that does not say in full who wrote it.
+/// A file that does not fully name its author.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unsigned {
-    /// The bare name that it is from.
+    /// The name in the `from` field, without a mesh.
     pub name: Option<Name>,
-    /// Its bytes.
+    /// The bytes of the file.
     pub bytes: Vec<u8>,
-    /// When they were written.
+    /// When the bytes were written.
     pub modified: DateTime<FixedOffset>,
-    /// The last turn that each worker had begun to be given by then, where that is known.
+    /// For each worker, the last turn whose delivery had begun when the file was written, where
+    /// known.
     pub turns: BTreeMap<Address, u32>,
 }
 
-/// One life of a worker's process. Whatever comes of an older one is late.
+/// One process of a worker. Events that name an older process are ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct AttemptId {
-    /// The worker.
+    /// The worker that the process belongs to.
     pub worker: Address,
-    /// Its processes are counted from 1.
+    /// The number of the process. The processes of a worker are counted from 1.
     pub attempt: u32,
 }
 
-/// What a counter of an agent's program has come to. It only goes up, so that the greatest
-/// report of a counter is the newest, and one that is told twice changes nothing.
+/// The total of a usage counter of an agent's program. A counter only rises, so the greatest
+/// report is the newest, and a repeated report changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Used {
-    /// The process.
+    /// The attempt whose program reported the total.
     pub pane: AttemptId,
-    /// The counter.
+    /// The name of the counter.
     pub id: String,
-    /// The session that it belongs to, over all processes that go on in it; `None`: this process.
+    /// The session that the counter belongs to, across processes. `None` if the counter belongs
+    /// to this process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// The model that was used, if that was told.
+    /// The model that was used, if reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// All that it has counted.
+    /// The total so far.
     pub usage: Usage,
 }
 
-/// A dialog in a pane.
+/// A dialog that a pane shows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dialog {
-    /// What is wanted.
+    /// Whether the agent asks for permission or for an answer.
     pub kind: DialogKind,
-    /// What it says.
+    /// The text of the dialog.
     pub text: String,
-    /// A hook of the agent CLI waits for the decision of the human, under this number. `None`:
+    /// The number of the permission request that a hook of the agent CLI waits on. `None` if
     /// the dialog can only be answered in the pane.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<u32>,
 }
 
-/// What a dialog wants.
+/// What a dialog asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DialogKind {
-    /// Leave to do something.
+    /// Permission to do something.
     Permission,
-    /// An answer.
+    /// An answer to a question.
     Question,
 }
 
-/// What the human decides on a permission request.
+/// The human's decision on a permission request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decision {
-    /// Yes, this once.
+    /// Permit this one action.
     Allow,
-    /// No.
+    /// Do not permit the action.
     Deny {
-        /// What the agent is told; may be empty.
+        /// What the agent is told. May be empty.
         text: String,
     },
 }
@@ -298,188 +305,192 @@ pub enum Decision {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProcessExit {
-    /// By itself.
+    /// The process exited.
     Code {
-        /// Its exit code.
+        /// The exit code.
         code: i32,
-        /// Its standard output, if that was kept.
+        /// The standard output, if it was captured.
         stdout: String,
-        /// The end of its standard error, if that was kept.
+        /// The end of the standard error, if it was captured.
         stderr: String,
-        /// The rearmatter that its standard output ends in.
+        /// The rearmatter at the end of the standard output.
         #[serde(default, skip_serializing_if = "Rearmatter::is_empty")]
         rearmatter: Box<Rearmatter>,
-        /// The parts that its standard output is divided into.
+        /// The parts of the standard output.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         parts: Vec<Part>,
     },
-    /// It was killed, or is gone without a trace.
+    /// The process was killed, or disappeared without a record.
     Lost {
-        /// What is known of it.
+        /// What is known about the loss.
         why: String,
     },
-    /// Its terminal was taken from it, and it ended with that: no failure of its own.
+    /// The process lost its terminal and ended because of that. This is not a failure of the
+    /// agent.
     CutOff {
-        /// What is known of it.
+        /// What is known about the loss.
         why: String,
     },
-    /// It could not be started.
+    /// The process could not be started.
     NotStarted {
         /// What went wrong.
         why: String,
     },
-    /// The session that it was to resume does not exist. A new one is begun.
+    /// The session that the process should resume does not exist. The next process begins a new
+    /// one.
     SessionGone {
-        /// What the agent CLI said.
+        /// What the agent CLI reported.
         why: String,
     },
-    /// No command line can be made of its message, or its program cannot run here. Trying again
-    /// changes nothing, and it does not count as a failure of the agent.
+    /// No command line can be built for the message, or the program cannot run here. A retry
+    /// would not help, and the agent does not count as failed.
     Unstartable {
-        /// What keeps it from starting.
+        /// What prevents the start.
         why: String,
     },
 }
 
 impl ProcessExit {
-    /// Nobody is logged in at an agent CLI, as it says itself: that does not change by itself.
+    /// The agent CLI reports that nobody is logged in. Only a person can change that.
     pub fn logged_out(said: &str, login: &str) -> ProcessExit {
         let why = format!("nobody is logged in ({said}): run `{login}`, then retry");
         ProcessExit::Unstartable { why }
     }
 }
 
-/// What stands at the end of an output that was not kept whole.
+/// The marker that ends an output of which only the beginning was kept.
 pub const OUTPUT_CUT: &str = "\n[tx: it printed more, which was not kept]\n";
 
 /// How much of a failed delivery may have arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sent {
-    /// Nothing: it can be tried again.
+    /// Nothing arrived: the delivery can be retried.
     Nothing,
-    /// Perhaps all of it: it is never sent again blindly.
+    /// All of it may have arrived: tx looks for evidence before it sends anything again.
     Perhaps,
 }
 
-/// What a time was set for. There is at most one of each.
+/// What a timer is set for. The state has at most one timer of each value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Timer {
-    /// The state of a worker lasts too long, or has lasted long enough.
+    /// The deadline of a worker's current state, such as a timeout or the end of a backoff.
     State(Address),
-    /// A worker that has asked is still busy.
+    /// A worker that has asked something is still busy and must be paused.
     Pause(Address),
-    /// A busy pane has shown nothing for long.
+    /// A busy pane has not changed for a long time.
     Silence(Address),
-    /// An ask that nobody works on.
+    /// The timeout of an ask that nobody works on.
     Ask(MessageNo, Address),
-    /// An ask to core that is to be answered by its default.
+    /// An ask to core expires and is answered with its default.
     Expires(MessageNo),
-    /// The check of an outcome that came late, by its job.
+    /// The timeout of the check of a late outcome, by the number of its jobs.
     Check(Address, u32),
-    /// A member of a block has worked long enough.
+    /// The timeout of a member of a block.
     Member(MessageNo, u32),
-    /// A pane has been idle long enough.
+    /// The idle timeout of a pane.
     Idle(Address),
-    /// A job that does not belong to a worker takes too long.
+    /// The timeout of jobs that do not belong to a worker.
     Job(JobOwner),
 }
 
 /// A mesh as it was loaded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadedMesh {
-    /// What it says.
+    /// The resolved config.
     pub mesh: Mesh,
-    /// The full text of its config.
+    /// The full text of the config file.
     pub text: String,
-    /// How each of its agents runs, in the order of its agents.
+    /// How each agent runs, in the order of the mesh's agents.
     pub traits: Vec<Traits>,
 }
 
-/// How an agent runs, as far as decisions depend on it.
+/// The properties of an agent's runtime that decisions depend on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traits {
-    /// One process for each turn, or one that stays.
+    /// Whether a process lives for one turn or stays for more.
     pub mode: Mode,
-    /// What it prints is its outcome.
+    /// The standard output of the program is its outcome.
     pub prints: bool,
-    /// It can go on in the session it had.
+    /// The agent can resume its previous session.
     pub resumes: bool,
-    /// Its process is started with its first turn, also where it stays for more.
+    /// The process is started with its first turn, even if it stays for more.
     #[serde(default, skip_serializing_if = "is_false")]
     pub starts_with_turn: bool,
-    /// A process that resumes a session is given its first turn when it is ready, whatever
-    /// `starts_with_turn` says.
+    /// A process that resumes a session gets its first turn when it is ready, even if
+    /// `starts_with_turn` is set.
     #[serde(default, skip_serializing_if = "is_false")]
     pub resumes_without_turn: bool,
 }
 
 impl Traits {
-    /// Is a process started with what it is given first?
+    /// Is the first turn part of starting the process?
     pub(super) fn starts_with_a_turn(self) -> bool {
         self.mode == Mode::Turn || self.starts_with_turn
     }
 }
 
-/// An order of a person or a script.
+/// A command of a person or a script.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Command {
-    /// Stop a worker; its work goes back to its queue and waits.
+    /// Stop a worker. Its work goes back to its queue and waits.
     Stop {
-        /// The worker.
+        /// The worker to stop.
         worker: Address,
     },
-    /// Let a stopped worker go on; stop its pane first if it has one.
+    /// Let a stopped worker continue. A pane that it still has is ended first.
     Restart {
-        /// The worker.
+        /// The worker to restart.
         worker: Address,
     },
-    /// Give a dead letter another chance.
+    /// Try a dead letter again.
     Retry {
-        /// The dead letter.
+        /// The record of the dead letter.
         facts: Box<MessageRecord>,
-        /// What its frontmatter says.
+        /// Its frontmatter.
         envelope: Box<Envelope>,
         /// What its author says of it, below the text.
         #[serde(default, skip_serializing_if = "Rearmatter::is_empty")]
         rearmatter: Rearmatter,
-        /// The first message of its run, if that is finished.
+        /// The first message of its run, if that message is finished.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         known: Vec<MessageRecord>,
-        /// Only what this member of a block did not do; `None`: all that was parked.
+        /// The index of the member of a block whose work is retried. `None` retries all that
+        /// was parked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<u32>,
     },
-    /// Give a dead letter up.
+    /// Give up a dead letter for good.
     Drop {
-        /// The dead letter.
+        /// The record of the dead letter.
         facts: Box<MessageRecord>,
-        /// Only the work of this member of a block; `None`: all that was parked.
+        /// The index of the member of a block whose work is dropped. `None` drops all that was
+        /// parked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<u32>,
     },
-    /// Decide on a permission request that waits.
+    /// Decide on an open permission request.
     Decide {
-        /// The process whose agent asks.
+        /// The attempt whose agent asks.
         pane: AttemptId,
         /// The number of the request.
         request: u32,
-        /// What the human decided.
+        /// The human's decision.
         decision: Decision,
     },
-    /// Remember that the human has read these.
+    /// Mark messages as read by the human.
     Read {
-        /// The messages in the inbox of core.
+        /// Messages in the inbox of core.
         facts: Vec<MessageRecord>,
     },
 }
 
-/// A pane that was found alive.
+/// A process that tx found alive at its start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alive {
-    /// The process.
+    /// The attempt, read from the tag of its pane.
     pub pane: AttemptId,
     /// The last turn that is known to have been delivered to it; 0 if none.
     pub turn: u32,

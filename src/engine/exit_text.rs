@@ -1,15 +1,15 @@
-//! What a failed program said: the text of its `error`.
+//! The text of the `error` outcome of a program that failed.
 
-/// How much of the standard output of a failed program its `error` has, in bytes.
+/// How much of a failed program's standard output the `error` quotes, in bytes.
 const END_OF_OUTPUT: usize = 8 * 1024;
 
-/// What the `error` of a program says that ended with this code.
+/// The `error` text of a program that exited with this code.
 pub fn exited_with(code: i32, stdout: &str, stderr: &str) -> String {
     format!("It exited with {code}.\n\n{}", last_words(stdout, stderr))
 }
 
-/// What a failed program said of its failure: its standard error, or if that is empty, the last
-/// lines of its standard output.
+/// A failed program's own explanation: its standard error, or the last lines of its standard
+/// output if that is empty.
 pub(super) fn last_words<'t>(stdout: &'t str, stderr: &'t str) -> &'t str {
     if !stderr.trim().is_empty() {
         return stderr;

@@ -1,4 +1,4 @@
-//! Why things are as they are, in words: what a message waits for, and a worker.
+//! Explains in words what a message or a worker waits for.
 
 use super::event::DialogKind;
 use super::message_record::{Delivery, MessageNo, Step};
@@ -9,7 +9,8 @@ use super::worker::{Giving, WaitingOn, Worker, WorkerState};
 use crate::model::{Address, to_the_second};
 
 impl State {
-    /// What an unfinished message waits for, one line a delivery; nothing if it waits for nothing.
+    /// What an unfinished message waits for, one line per open delivery. Empty if it waits for
+    /// nothing.
     pub fn waiting_for(&self, number: MessageNo) -> Vec<String> {
         let Some(held) = self.messages.get(number) else {
             return Vec::new();
@@ -186,15 +187,14 @@ impl State {
         }
     }
 
-    /// Every agent of every mesh, in order, and those that have had something to do since
-    /// they were removed.
+    /// Every agent of every mesh, in order, and removed agents that have had something to do.
     pub fn agents(&self) -> impl Iterator<Item = Address> {
         let named = self.meshes.iter().flat_map(|loaded| {
             let agents = loaded.mesh.agents.keys();
             let agents = agents.map(|agent| Address::new(loaded.mesh.name.clone(), agent.clone()));
             agents.flat_map(|agent| self.current_workers(&agent))
         });
-        // An agent with numbered workers only has the inbox.
+        // The entry of an agent with slots only has the inbox.
         let only_inbox = |(who, worker): &(&Address, &Worker)| {
             self.slots(who).is_some() && who.slot.is_none() && !worker.live && worker.turn == 0
         };
@@ -205,7 +205,7 @@ impl State {
             .filter(|agent| !agent.is_core() && !agent.is_system())
     }
 
-    /// How many deliveries stand at each step, of what is unfinished.
+    /// The number of unfinished messages' deliveries at each step.
     pub fn at_steps(&self) -> Vec<(Step, usize)> {
         let deliveries = self.messages.iter().flat_map(|held| &held.facts.deliveries);
         let steps = deliveries.map(Delivery::step);

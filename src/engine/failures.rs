@@ -1,4 +1,5 @@
-//! What follows when an attempt has failed, or its work is given up.
+//! Decides what follows when an attempt has failed or work is given up: retry, backoff or a
+//! dead letter.
 
 use super::effect::Effect;
 use super::event::ProcessExit;
@@ -13,16 +14,16 @@ use crate::model::Address;
 const TRIES: u32 = 3;
 /// Failures in a row before an agent is left alone for a while.
 pub(super) const FAILURES: u32 = 3;
-/// How long it is left alone.
+/// How long such an agent is left alone, in milliseconds.
 const LEFT_ALONE: i64 = 30_000;
-/// How long the second attempt waits; each one after it waits twice as long.
+/// How long the second attempt waits, in milliseconds. The wait doubles with each attempt.
 const BACKOFF: i64 = 1_000;
-/// How often a terminal may be taken from work before that counts as its failure: it may
-/// be the work that does it.
+/// How often work may lose its terminal before that counts as a failure: the work itself may be
+/// the cause.
 const CUT_OFFS: u32 = 10;
 
 impl State {
-    /// An attempt has failed: another one after a while, or the end.
+    /// An attempt has failed. Retry after a backoff, or park the work.
     pub(super) fn fail(&mut self, who: &Address, mut work: Box<Work>, why: String) {
         work.tries += 1;
         if !work.taken {
@@ -63,7 +64,7 @@ impl State {
         self.set(who, WorkerState::Backoff { work, until });
     }
 
-    /// Give what was given last once more, to a new process.
+    /// Deliver the last turn again to a new process.
     pub(super) fn try_again(&mut self, who: &Address, mut work: Box<Work>, why: &'static str) {
         if !self.worker_mut(who).asking.is_empty() || work.is_done() {
             return self.settle(who, work, None);
@@ -76,7 +77,7 @@ impl State {
         self.next_turn(who, work, new, Some(why.into()));
     }
 
-    /// The process is gone with its terminal: it is tried again at once.
+    /// The process lost its terminal. Retry at once.
     pub(super) fn cut_off(&mut self, who: &Address, mut work: Box<Work>, why: String) {
         if work.cut_offs >= CUT_OFFS {
             return self.fail(who, work, why);
@@ -85,8 +86,8 @@ impl State {
         self.try_again(who, work, "its terminal was taken from it");
     }
 
-    /// The session could not be resumed: the work is begun again in a new one, with all that
-    /// its agent was told.
+    /// The session could not be resumed. Start over in a new session, with everything that the
+    /// agent was told.
     pub(super) fn session_gone(&mut self, who: &Address, mut work: Box<Work>, why: &str) {
         let about = work.messages().next();
         if self.worker_mut(who).session.take().is_none() || work.cut_offs >= CUT_OFFS {
@@ -98,8 +99,9 @@ impl State {
         self.try_again(who, work, "its session could not be resumed");
     }
 
-    /// Its process is gone, and its account has no room: what it has in hand waits for room,
-    /// and that does not count as a failure. Work that is over, or waits for an answer, does not need any.
+    /// The process ended during a limit. Unfinished work waits until the limit ends; this does
+    /// not count as a failure. Work that is done or waits for an answer does not need the
+    /// account.
     pub(super) fn keep_work(&mut self, who: &Address, told: SignalData) {
         let asks = !self.worker_mut(who).asking.is_empty();
         let status = &self.worker_mut(who).status;
@@ -111,7 +113,7 @@ impl State {
         }
     }
 
-    /// Work that is given up while it may be in hand: the process ends with it.
+    /// Give up work that may be in progress. A process that works on it is ended.
     pub(super) fn give_up(&mut self, who: &Address, why: String) {
         self.happens(who, Signal::GivenUp, |state, by| {
             if by == Transition::Abandoned {
@@ -154,7 +156,7 @@ impl State {
     }
 }
 
-/// A number that follows from what it is for, the same in every fold.
+/// A hash that is the same in every fold, for the jitter of retries.
 fn hash(who: &Address, tries: u32, seq: u64) -> u64 {
     let text = format!("{who} {tries} {seq}");
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);

@@ -1,5 +1,5 @@
-//! Blocks under way: who works side by side, how far each member is, and whether the join may
-//! have the results. The rules that act on them are in `blocks`.
+//! Open blocks: their members, how far each member is, and whether the join may begin. The
+//! rules that act on them are in `blocks`.
 
 use std::collections::BTreeMap;
 
@@ -16,19 +16,19 @@ use crate::model::{Address, Gather, Target};
 #[serde(transparent)]
 pub(super) struct FanOuts(BTreeMap<MessageNo, FanOut>);
 
-/// What a block asks of its members.
+/// What a block requires of its members.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockRules {
     /// How many members must succeed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub min: u32,
-    /// How long each member may work, in milliseconds.
+    /// The time limit of each member, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<u64>,
-    /// All members are copies of one agent, which is lent as many workers.
+    /// All members are copies of one agent, which gets as many slots.
     #[serde(default, skip_serializing_if = "is_false")]
     pub copies: bool,
-    /// How the results become what the join gets.
+    /// How the results are combined for the join.
     #[serde(default, skip_serializing_if = "is_concat")]
     pub gather: Gather,
 }
@@ -37,16 +37,16 @@ pub struct BlockRules {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BlockPhase {
-    /// Members are at work.
+    /// Members are working.
     #[default]
     Open,
-    /// All members are closed with too few successes: a person has to retry or drop one.
+    /// All members are closed with too few successes. A person has to retry or drop one.
     Short,
-    /// The block is decided, and the daemon makes one message of the results.
+    /// The block is decided, and the daemon combines the results into one message.
     Gathering {
-        /// Which attempt at it, from 1.
+        /// The number of the attempt, from 1.
         job: u32,
-        /// When the attempt has taken too long, in milliseconds since 1970.
+        /// The deadline of the attempt, in milliseconds since 1970.
         due: i64,
     },
 }
@@ -56,12 +56,12 @@ pub enum BlockPhase {
 pub(super) struct FanOut {
     /// Who gets the results.
     pub(super) join: Target,
-    /// The run that it belongs to: two runs never mix.
+    /// The run of the block. Blocks of two runs never mix.
     pub(super) run: Option<MessageNo>,
-    /// Who opened it.
+    /// Who opened the block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) opener: Option<Address>,
-    /// The machine that gets the results, if its state opened it.
+    /// The machine whose state opened the block, which gets the results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) machine: Option<MachineId>,
     #[serde(default, skip_serializing_if = "BlockRules::is_plain")]
@@ -75,32 +75,32 @@ pub(super) struct FanOut {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct MemberProgress {
     pub(super) agent: Address,
-    /// The items of it that are not finished.
+    /// The number of its unfinished items.
     pub(super) open: u32,
-    /// What came of it: the first outcome of each turn, and what followed in that turn.
+    /// Its results: for each turn the first outcome and those that followed.
     #[serde(default)]
     pub(super) results: Vec<MessageNo>,
     /// Its `error` outcomes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) errors: Vec<MessageNo>,
-    /// Why it gave no result, where no message says so.
+    /// Why it gave no result, if no message says so.
     #[serde(default)]
     pub(super) failures: Vec<String>,
-    /// The work that ended with `error`, until the block is decided, and the worker that had it.
+    /// Items that ended with `error`, kept until the block is decided, each with its worker.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) held: Vec<(Address, Item)>,
-    /// A person goes on without it.
+    /// A person has decided to continue without it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(super) dropped: bool,
-    /// When its time is over, while somebody works on it.
+    /// The deadline of the member while it is being worked on, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) due: Option<i64>,
-    /// The time that it has left, in milliseconds, while nobody does; `None`: all of it.
+    /// The milliseconds left while nobody works on it; `None` if all of its time is left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) left: Option<i64>,
 }
 
-/// What is to be done with a block.
+/// What follows for a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BlockDecision {
     /// Nothing yet.
@@ -142,12 +142,12 @@ impl FanOuts {
         self.0.iter().map(|(opener, fan_out)| (*opener, fan_out))
     }
 
-    /// Is a block of this run not joined?
+    /// Does this run have a block that is not joined?
     pub(super) fn has_open(&self, run: MessageNo) -> bool {
         self.0.values().any(|fan_out| fan_out.run == Some(run))
     }
 
-    /// The block that keeps this message: as a result, or as work that ended with `error`.
+    /// The block that keeps this message, as a result or as work that ended with `error`.
     pub(super) fn keeping(&self, message: MessageNo) -> Option<&FanOut> {
         self.0.values().find(|fan_out| {
             fan_out.members.iter().any(|member| {
@@ -159,13 +159,13 @@ impl FanOuts {
         })
     }
 
-    /// Does a member count for a block that is not decided?
+    /// Does the member belong to a block that is not decided?
     pub(super) fn is_undecided(&self, member: &Member, who: &Address) -> bool {
         let fan_out = self.get(member.block).filter(|it| it.gathers().is_none());
         fan_out.is_some_and(|fan_out| fan_out.find(member, who).is_some())
     }
 
-    /// How far a member is, if its block is not decided.
+    /// The progress of a member, if its block is not decided.
     pub(super) fn member_mut(
         &mut self,
         member: &Member,
@@ -179,8 +179,8 @@ impl FanOuts {
         fan_out.members.get_mut(place)
     }
 
-    /// New work for an agent re-opens its member in a block of the same run, if it has one
-    /// there and not several.
+    /// Reopen an agent's member for new work in the same run, if the agent has exactly one
+    /// member in the block.
     pub(super) fn reopen(&mut self, run: MessageNo, who: &Address) -> Option<Member> {
         let mut all = self.0.iter_mut();
         all.find_map(|(opener, fan_out)| {
@@ -207,7 +207,8 @@ impl FanOuts {
 }
 
 impl FanOut {
-    /// The place of a member. One of an older journal has no index: its agent tells.
+    /// The index of a member. Members of older journals have no index and are found by their
+    /// agent.
     pub(super) fn find(&self, member: &Member, who: &Address) -> Option<usize> {
         let index = usize::try_from(member.index).ok()?;
         let known = self.members.get(index);
@@ -230,7 +231,7 @@ impl FanOut {
         self.phase == BlockPhase::Short
     }
 
-    /// The job that gathers the results, and when it is due.
+    /// The attempt that gathers the results, and its deadline.
     pub(super) fn gathers(&self) -> Option<(u32, i64)> {
         match self.phase {
             BlockPhase::Gathering { job, due } => Some((job, due)),
@@ -243,7 +244,7 @@ impl FanOut {
         members.filter(|member| member.has_succeeded()).count()
     }
 
-    /// How many must succeed, as far as no person goes on without them.
+    /// How many members must succeed. Members that a person dropped do not count.
     pub(super) fn needed(&self) -> usize {
         let min = usize::try_from(self.rules.min).unwrap_or(usize::MAX);
         let dropped = self.members.iter();
@@ -262,13 +263,13 @@ impl FanOut {
         }
     }
 
-    /// The members without a success, each with the reason.
+    /// The closed members without a success.
     pub(super) fn failed(&self) -> impl Iterator<Item = (usize, &MemberProgress)> {
         let members = self.members.iter().enumerate();
         members.filter(|(_, member)| member.open == 0 && !member.has_succeeded())
     }
 
-    /// What the join is told of members without a message: a line each.
+    /// The lines that tell the join about members without a message.
     pub(super) fn failures(&self) -> Vec<String> {
         let members = self.members.iter();
         let failures = members.flat_map(|member| {

@@ -1,5 +1,5 @@
-//! What gates found: on the ladder of an outcome, and back to its author, until it was sent back
-//! often enough.
+//! What follows from the findings of gates: they are recorded with the outcome and sent back to
+//! its author, up to the limit of iterations.
 
 use super::accept::AcceptedMessage;
 use super::explain::times;
@@ -16,7 +16,7 @@ use crate::model::{
 };
 
 impl State {
-    /// A report goes with its outcome: on its ladder, and with what is known of its quality.
+    /// Record a report with its outcome: on the ladder and in its quality.
     pub(super) fn note_report(&mut self, outcome: MessageNo, report: &GateReport) {
         let first = report.findings.lines().next().unwrap_or_default();
         let first: String = first.chars().take(MAX_HEADLINE).collect();
@@ -35,7 +35,7 @@ impl State {
         self.note_on_outcome(outcome, &words);
     }
 
-    /// A word on the ladder of an outcome that waits for its work.
+    /// Add a remark to the ladder of an outcome that waits for the end of its work.
     pub(super) fn note_on_outcome(&mut self, outcome: MessageNo, words: &str) {
         let Some(held) = self.messages.get(outcome) else {
             return;
@@ -54,7 +54,7 @@ impl State {
         }
     }
 
-    /// A missing file that does not fail the work: its author is told.
+    /// Warn the author about a missing file that does not fail the work.
     fn tell_of_files(
         &mut self,
         Reported {
@@ -75,7 +75,7 @@ impl State {
         }
     }
 
-    /// Gates failed: all findings go back to the author, unless that was done often enough.
+    /// Gates have failed. Send all findings back to the author, unless the limit is reached.
     pub(super) fn send_back(&mut self, who: &Address, mut work: Box<Work>, round: &Round) {
         work.check_errors = 0;
         work.iteration += 1;
@@ -87,7 +87,7 @@ impl State {
         let rules = self
             .mesh(&who.mesh)
             .map(|mesh| match round.failed_by_files_alone() {
-                // The manifest has its own rules.
+                // The manifest has its own limit.
                 true => Iteration {
                     max: mesh.manifest.rules.max_retry,
                     on_fail: OnFail::Loop,
@@ -121,7 +121,7 @@ impl State {
         self.settle(who, work, None);
     }
 
-    /// What the gates found, round by round.
+    /// The findings of every round.
     fn history(&self, work: &Work) -> String {
         let rounds = work.findings.iter().enumerate();
         let rounds: Vec<String> = rounds
@@ -134,7 +134,7 @@ impl State {
         )
     }
 
-    /// The author never passed: its mesh goes on with the outcome `error`.
+    /// The author never passed. Its mesh continues with the outcome `error`, which tx writes.
     fn halt(&mut self, who: &Address, work: Box<Work>, why: &str, findings: &str) {
         let status = OutcomeWord::error();
         let headline = format!("gates failed: {}", headline_of(findings));

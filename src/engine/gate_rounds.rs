@@ -1,4 +1,5 @@
-//! The gates that an outcome must pass, and the beginning of a round of them.
+//! Finds the gates that an outcome must pass, and starts a round of them. `checking` acts on
+//! the reports.
 
 use super::gates::{Claim, Claims, claims, report, report_of, wrong_sources, wrong_with};
 use super::jobs::Job;
@@ -11,8 +12,8 @@ use crate::model::{
 };
 
 impl State {
-    /// The gates that an outcome of a worker must pass. One that its own evaluator would judge is
-    /// left out: nobody judges itself.
+    /// The gates that an outcome must pass. A gate whose evaluator is the author is left out:
+    /// no agent judges itself.
     pub(super) fn gates_of(&self, who: &Address, outcome: MessageNo) -> Vec<Gate> {
         let word = self
             .messages
@@ -31,12 +32,12 @@ impl State {
         gates.chain(manifest_gate(mesh, who, &word)).collect()
     }
 
-    /// Must an outcome pass gates: of the mesh, or of the state that it leaves?
+    /// Must an outcome pass gates, of the mesh or of the machine state that it leaves?
     pub(super) fn is_gated(&self, who: &Address, outcome: MessageNo) -> bool {
         !self.gates_of(who, outcome).is_empty() || self.stage_gates(who, outcome).is_some()
     }
 
-    /// Begin a round: what can be said at once is, the rest is asked for.
+    /// Start a round. Gates that need no job report at once.
     pub(super) fn begin_round(
         &mut self,
         who: &Address,
@@ -59,7 +60,8 @@ impl State {
         }
         round.time = round.time.max(Job::time_of(&round.jobs));
         if !round.jobs.is_empty() {
-            // The jobs of a worker run one after the other, those of its other rounds too.
+            // The jobs of a worker run one after the other, including those of its other
+            // rounds.
             round.time = round.time.saturating_add(self.time_of_rounds(who));
             let about = about.first().or(outcomes.first()).copied();
             self.run_jobs(who, job, about, round.jobs.clone(), outcomes, false);
@@ -67,7 +69,7 @@ impl State {
         round
     }
 
-    /// How long the rounds of a worker may take whose jobs still run.
+    /// The timeouts of a worker's other rounds whose jobs are still running.
     fn time_of_rounds(&self, who: &Address) -> i64 {
         let worker = self.workers.get(who).into_iter();
         let rounds = worker.flat_map(|worker| {
@@ -78,7 +80,7 @@ impl State {
         times.map(|round| round.time).fold(0, i64::saturating_add)
     }
 
-    /// The gates of the state that an outcome leaves.
+    /// Start the gates of the machine state that an outcome leaves.
     fn begin_stage_gates(&mut self, who: &Address, outcome: MessageNo, round: &mut Round) {
         for (gate, job) in self.stage_gate_jobs(who, outcome) {
             if round.has_report(outcome, &gate) {
@@ -95,8 +97,8 @@ impl State {
         }
     }
 
-    /// Have a gate check an outcome: programs are put among the jobs of the round, an evaluator is
-    /// asked, and what only reads the rearmatter reports at once.
+    /// Start a gate. Programs become jobs of the round, an evaluator is asked, and a check of
+    /// the rearmatter reports at once.
     fn begin_gate(
         &mut self,
         who: &Address,
@@ -162,7 +164,7 @@ impl State {
         }
     }
 
-    /// Somebody reports for a gate later, or it has reported already.
+    /// Add a pending gate, or the report that it gave at once.
     fn expect_report(
         &mut self,
         round: &mut Round,
@@ -196,7 +198,7 @@ impl State {
     }
 }
 
-/// Jobs that look into claims are put among those of a round.
+/// Add jobs that verify claims to a round.
 fn look_into(
     round: &mut Round,
     wrong: Vec<String>,
@@ -210,7 +212,7 @@ fn look_into(
     Reporter::Claims { wrong, claims }
 }
 
-/// The gate of the files that an agent has to leave, if the mesh lists some.
+/// The gate for the files that an agent has to leave, if the manifest lists some.
 fn manifest_gate(mesh: &Mesh, who: &Address, word: &OutcomeWord) -> Option<Gate> {
     let files = mesh.manifest.checks_after(&who.agent);
     let is_meant = !word.is_failure() && !files.is_empty();

@@ -1,5 +1,5 @@
-//! What a gate finds in what an author says: thresholds, sources, claims, verdicts. Pure
-//! functions of rearmatter.
+//! Evaluates what an author reports: thresholds, sources, claims, verdicts. Pure functions of
+//! rearmatter and job results.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::model::{
     Accuracy, Evaluation, GateReport, GateVerdict, Grade, Program, Rearmatter, RearmatterCheck,
 };
 
-/// How many claims of an outcome are looked into.
+/// The maximum number of claims of an outcome.
 const MOST_CLAIMS: usize = 50;
 
 /// A report of a gate.
@@ -25,7 +25,7 @@ pub(super) fn report(gate: &str, verdict: GateVerdict, findings: String) -> Gate
     }
 }
 
-/// A report of what was found wrong; nothing passes.
+/// A report of these problems. Without any, the gate passes.
 pub(super) fn report_of(gate: &str, wrong: &[String]) -> GateReport {
     match wrong.is_empty() {
         true => report(gate, GateVerdict::Pass, String::new()),
@@ -33,7 +33,7 @@ pub(super) fn report_of(gate: &str, wrong: &[String]) -> GateReport {
     }
 }
 
-/// What is wrong with rearmatter by the rules of its mesh.
+/// The problems of a rearmatter by the rules of its mesh.
 pub(super) fn wrong_with(check: &RearmatterCheck, said: &Rearmatter) -> Vec<String> {
     if said.is_empty() && check.required {
         return vec!["there is no rearmatter: end your message with it".into()];
@@ -58,12 +58,12 @@ pub(super) fn wrong_with(check: &RearmatterCheck, said: &Rearmatter) -> Vec<Stri
     wrong
 }
 
-/// Is a value below its threshold? Then: in words.
+/// A message if the value is below its threshold.
 fn below(field: &str, value: &Value, least: &Value) -> Option<String> {
     let (said, wanted) = (plain(value), plain(least));
     let reaches = match (value.as_f64(), least.as_f64()) {
         (Some(value), Some(least)) => value >= least,
-        // A grade: A is the best.
+        // Grades: A is the best.
         (None, None) => match (said.parse::<Grade>(), wanted.parse::<Grade>()) {
             (Ok(value), Ok(least)) => value <= least,
             (Err(_), _) | (_, Err(_)) => said == wanted,
@@ -85,7 +85,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// What is wrong with the sources of an outcome.
+/// The problems of an outcome's sources.
 pub(super) fn wrong_sources(check: &Accuracy, said: &Rearmatter) -> Vec<String> {
     let sources = said.0.get("sources").and_then(Value::as_array);
     let sources = sources.map_or(&[][..], Vec::as_slice);
@@ -123,14 +123,14 @@ pub(super) fn wrong_sources(check: &Accuracy, said: &Rearmatter) -> Vec<String> 
     wrong
 }
 
-/// What comes of the claims of an outcome: what is wrong by itself, and jobs that look into the
-/// rest, each with the exit code that was claimed and the claim in words.
+/// The claims of an outcome: problems that need no job, and jobs that verify the rest, each
+/// with the claimed exit code and the claim.
 pub(super) struct Claims {
     pub(super) wrong: Vec<String>,
     pub(super) jobs: Vec<(Job, i32, Claim)>,
 }
 
-/// What an author claims. It is stored in words, such as `file src/x.rs`.
+/// What an author claims. It is serialized as words, such as `file src/x.rs`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum Claim {
@@ -138,7 +138,7 @@ pub enum Claim {
     File(String),
     /// This commit exists.
     Commit(String),
-    /// The check of this name ends with the claimed exit code.
+    /// The check with this name ends with the claimed exit code.
     Check(String),
 }
 
@@ -169,7 +169,7 @@ impl From<String> for Claim {
     }
 }
 
-/// The claims of an outcome. `began`: when its run did, in milliseconds since 1970.
+/// The claims of an outcome. `began` is when its run began, in milliseconds since 1970.
 pub(super) fn claims(
     said: &Rearmatter,
     checks: &indexmap::IndexMap<String, Program>,
@@ -247,7 +247,7 @@ pub(super) fn claims(
     found
 }
 
-/// What the results of claims come to.
+/// The report for claims, by the results of their jobs.
 pub(super) fn proven(
     gate: &str,
     wrong: &[String],
@@ -275,7 +275,7 @@ pub(super) fn proven(
     report_of(gate, &wrong)
 }
 
-/// What the results of programs come to.
+/// The report for programs, by their results.
 pub(super) fn ran(gate: &str, results: &[JobResult]) -> GateReport {
     let mut wrong = Vec::new();
     for result in results {
@@ -302,7 +302,7 @@ pub(super) fn ran(gate: &str, results: &[JobResult]) -> GateReport {
     }
 }
 
-/// The verdict that an evaluator gives in its rearmatter, or what is wrong with it.
+/// The verdict in an evaluator's rearmatter, or the problem with it.
 pub(super) fn verdict(
     gate: &str,
     rules: Option<&Evaluation>,
@@ -336,7 +336,7 @@ pub(super) fn verdict(
     })
 }
 
-/// What work must fulfil, as an evaluator says in its rearmatter, or what is wrong with it.
+/// The criteria in an evaluator's rearmatter, or the problem with them.
 pub(super) fn criteria(gate: &str, said: &Rearmatter) -> Result<GateReport, String> {
     let text = said.0.get("criteria").map(in_words).unwrap_or_default();
     match text.trim() {
@@ -345,7 +345,7 @@ pub(super) fn criteria(gate: &str, said: &Rearmatter) -> Result<GateReport, Stri
     }
 }
 
-/// Findings as a text: a list has a line for each.
+/// Findings as text, one line per entry of a list.
 fn in_words(findings: &Value) -> String {
     match findings {
         Value::Array(all) => {

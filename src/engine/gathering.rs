@@ -1,7 +1,8 @@
-//! Gathering: the results of a block become one message before its join gets them.
+//! Gathering: combines the results of a block into one message before its join.
 //!
-//! The engine has no texts, so the daemon does it, as a job. The block is decided before that:
-//! what its members say later is late. What cannot be gathered goes to the join as it is.
+//! The engine has no texts, so the daemon does this as a job. The block is already decided:
+//! later outcomes of its members are late. If gathering fails, the join gets the results as
+//! they are.
 
 use super::effect::Effect;
 use super::event::Timer;
@@ -15,11 +16,11 @@ use crate::model::{Address, Gather, Kind};
 
 /// How often gathering may fail before the join gets the messages themselves.
 const GATHER_ERRORS: u32 = 3;
-/// How long one attempt may take, in milliseconds.
+/// The timeout of one attempt, in milliseconds.
 const GATHER_TIME: i64 = 60_000;
 
 impl State {
-    /// A block has enough results: they are gathered first, if it says so.
+    /// A block has enough results. Gather them first, if the block says so.
     pub(super) fn gather_or_join(&mut self, block: MessageNo) {
         let Some(fan_out) = self.fan_outs.get(block) else {
             return;
@@ -31,7 +32,7 @@ impl State {
         }
     }
 
-    /// Begin an attempt at gathering.
+    /// Start an attempt to gather the results.
     fn gather(&mut self, block: MessageNo, job: u32) {
         let due = self.at + GATHER_TIME;
         let Some(fan_out) = self.fan_outs.get_mut(block) else {
@@ -48,7 +49,7 @@ impl State {
         self.run_gathering(block);
     }
 
-    /// Have the results of a block gathered, under the number that its job has.
+    /// Run the job of the current attempt.
     fn run_gathering(&mut self, block: MessageNo) {
         let Some(fan_out) = self.fan_outs.get(block) else {
             return;
@@ -72,7 +73,7 @@ impl State {
         });
     }
 
-    /// After a start: what was being gathered is gathered again.
+    /// After a start, run the pending jobs again.
     pub(super) fn run_gathering_again(&mut self) {
         let gathering = self.fan_outs.iter();
         let gathering = gathering.filter(|(_, fan_out)| fan_out.gathers().is_some());
@@ -82,7 +83,7 @@ impl State {
         }
     }
 
-    /// The job of a block has ended. The result of an older job is late, and does nothing.
+    /// The job of a block has ended. The result of an older attempt is ignored.
     pub(super) fn gathered(&mut self, block: MessageNo, job: u32, results: &[JobResult]) {
         let gathers = self.fan_outs.get(block).and_then(FanOut::gathers);
         if gathers.is_none_or(|(current, _)| current != job) {
@@ -97,7 +98,7 @@ impl State {
         }
     }
 
-    /// The job of a block takes too long.
+    /// The job of a block has timed out.
     pub(super) fn gathering_due(&mut self, block: MessageNo, due: i64) {
         let gathers = self.fan_outs.get(block).and_then(FanOut::gathers);
         if let Some((job, _)) = gathers.filter(|(_, set)| *set == due && self.at >= due) {
@@ -115,7 +116,7 @@ impl State {
         }
     }
 
-    /// The join gets one message that replies to all results.
+    /// Give the join one message that replies to all results.
     fn join_gathered(&mut self, block: MessageNo, text: &str) {
         let failed: Vec<(u32, Address, String)> = self.failed_members(block);
         let Some(fan_out) = self.take_block(block) else {
@@ -172,7 +173,7 @@ impl State {
         self.block_is_over(block, run, &agents);
     }
 
-    /// An outcome counts for its run as if it had reached core itself.
+    /// Count an outcome for its run as if it had reached core.
     fn counts_at_core(&mut self, number: MessageNo) {
         let Some(facts) = self.messages.facts(number) else {
             return;

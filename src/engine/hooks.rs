@@ -1,5 +1,5 @@
 //! Hooks around work: before an agent's first turn in a run, and after finished work. They run
-//! as jobs in a round, like gates: a worker that waits for them is in Checking.
+//! as jobs in a round, like gates. A worker that waits for them is in `Checking`.
 
 use std::borrow::Cow;
 
@@ -15,12 +15,12 @@ use crate::model::{
     OnGateError,
 };
 
-/// As much of criteria as is kept, in bytes.
+/// The maximum length of criteria, in bytes.
 const MOST_CRITERIA: usize = 4 * 1024;
 
 impl State {
-    /// The feature that work on a message belongs to. Where features have worktrees, each run
-    /// has one: its own, else one named after its task.
+    /// The feature that a message belongs to. In a mesh with worktrees each run has a feature:
+    /// the one that its task names, or else one named after the task.
     pub(super) fn feature_of(&self, mesh: &Name, about: MessageNo) -> Option<Feature> {
         let facts = self.messages.facts(about)?;
         let own = facts.feature.clone();
@@ -31,7 +31,7 @@ impl State {
         })
     }
 
-    /// The feature of a run that has worktrees.
+    /// The feature of a run in a mesh with worktrees.
     pub(super) fn run_feature(&self, run: MessageNo) -> Option<Feature> {
         let first = self
             .messages
@@ -51,7 +51,7 @@ impl State {
         }
     }
 
-    /// Have jobs run for a worker.
+    /// Run jobs for a worker.
     pub(super) fn run_jobs(
         &mut self,
         who: &Address,
@@ -79,8 +79,8 @@ impl State {
         });
     }
 
-    /// Work is about to be given: what comes before it, if that is not done yet, is begun, and
-    /// the work comes back later, with what is new for it. `Some`: it can be given now.
+    /// Start the hooks or gates that come before work, if they are not done. The work then
+    /// waits for them, together with `new`. `Some` means that the work can be delivered now.
     pub(super) fn begin_before(
         &mut self,
         who: &Address,
@@ -136,8 +136,8 @@ impl State {
         }
     }
 
-    /// The gates that come before the work: what they find are its criteria. A judgement and an
-    /// ask have none.
+    /// The gates before the work, whose findings are its criteria. Evaluations and asks have
+    /// none.
     fn gates_before(&self, who: &Address, work: &Work, about: MessageNo) -> Vec<Gate> {
         let facts = self.messages.facts(about);
         let known = facts.is_none_or(|facts| facts.criteria.is_some());
@@ -185,7 +185,8 @@ impl State {
         }
     }
 
-    /// What comes before the work is done: it is given now, or was not started.
+    /// The hooks or gates before the work have reported. Deliver the work, or treat it as
+    /// failed.
     pub(super) fn judge_before(
         &mut self,
         who: &Address,
@@ -223,7 +224,7 @@ impl State {
             }
             (_, None) => {}
         }
-        // What it owed may have come meanwhile: then it is not given again.
+        // What was owed may have arrived meanwhile. Then the work is not delivered again.
         if !self.worker_mut(who).asking.is_empty() || work.is_done() {
             return self.settle(who, work, None);
         }
@@ -231,7 +232,8 @@ impl State {
             let key = work.key(reported.outcome, who);
             let facts = self.messages.facts(reported.outcome);
             let delivery = facts.and_then(|facts| facts.delivery_at(key));
-            // What was given once does not go back to the queue: it may not be changed any more.
+            // A message that was leased before is not queued again, because it must not become
+            // editable.
             if delivery.is_some_and(|delivery| delivery.step() == Step::Queued) {
                 let words = format!("before the work: {}", reported.report.gate);
                 self.record_step(reported.outcome, key, Step::Queued, Some(words.into()));
@@ -249,7 +251,7 @@ impl State {
         }
     }
 
-    /// A start has failed: what comes before the work is done again.
+    /// A start has failed. The hooks before the work run again.
     pub(super) fn unprepare(&mut self, who: &Address, work: &Work) {
         let facts = work.messages().next();
         let facts = facts.and_then(|about| self.messages.facts(about));
@@ -258,7 +260,7 @@ impl State {
         }
     }
 
-    /// What an evaluator wants of the work is kept with the task.
+    /// Store the evaluator's criteria with the task.
     fn keep_criteria(&mut self, about: MessageNo, round: &Round) {
         let said = round.reports.iter().map(|it| &it.report);
         let said = said.filter(|report| report.verdict == GateVerdict::Pass);
@@ -272,8 +274,8 @@ impl State {
 
     // After the work.
 
-    /// All that was owed is there, and has passed the gates: what is done after work is done,
-    /// then the work is finished.
+    /// Everything owed has been sent and has passed the gates. Run the hooks after the work,
+    /// then finish it.
     pub(super) fn complete_work(&mut self, who: &Address, mut work: Box<Work>) {
         let Some((outcome, hooks)) = self.hooks_after(who, &work) else {
             return self.finish(who, work);
@@ -289,8 +291,8 @@ impl State {
         self.set(who, WorkerState::Checking { work, round });
     }
 
-    /// The hooks after work, and the outcome that they speak of. Work that failed, or that only
-    /// answered or judged, has none.
+    /// The hooks after work, and the outcome to report to them. Work that failed, or that was
+    /// only an answer or a verdict, has none.
     fn hooks_after(&self, who: &Address, work: &Work) -> Option<(MessageNo, Vec<LifecycleHook>)> {
         let hooks = &self.mesh(&who.mesh)?.lifecycle.after;
         if hooks.is_empty() || work.verdict_for().is_some() {
@@ -304,7 +306,8 @@ impl State {
         Some((outcomes.find(is_good)?, hooks.clone()))
     }
 
-    /// What is done after work is done, or could not be: that is told, and undoes nothing.
+    /// The hooks after the work have reported. A failure is reported to core and undoes
+    /// nothing.
     pub(super) fn judge_after(
         &mut self,
         who: &Address,
@@ -331,7 +334,7 @@ impl State {
         }
         let now = work.outcomes.iter().map(|outcome| &outcome.number);
         if !work.is_done() || !now.eq(outcomes) {
-            // What came meanwhile, or was changed, has passed no gate.
+            // New or edited outcomes have passed no gate.
             return self.settle(who, work, None);
         }
         match self.worker_mut(who).asking.is_empty() {
@@ -341,7 +344,7 @@ impl State {
     }
 }
 
-/// A round of hooks: one job each.
+/// A round with one job per hook.
 fn round_of(hooks: &[LifecycleHook], about: MessageNo) -> Round {
     let mut round = Round::default();
     for hook in hooks {
@@ -352,7 +355,7 @@ fn round_of(hooks: &[LifecycleHook], about: MessageNo) -> Round {
                 program: program.clone(),
                 stdin: Some(about),
             },
-            // They come when the run is complete.
+            // These run when the run is complete.
             HookAction::RemoveWorktree | HookAction::UpdateBrain => continue,
         };
         round.jobs.push(job);

@@ -1,5 +1,5 @@
-//! Which message it is: new, the same again, or another of the same name; and what it
-//! follows from.
+//! Identifies a message: whether it is new, a duplicate, or another with the same id. Also
+//! finds what it follows from.
 
 use super::event::Unsigned;
 use super::message_record::{MessageNo, MessageRecord, Source};
@@ -7,15 +7,15 @@ use super::state::State;
 use super::worker::Worker;
 use crate::model::{Address, Envelope, MsgId};
 
-/// Which id a message is known by.
+/// The id under which a message is accepted.
 pub(super) enum Named {
-    /// This one, and the one its author wrote if that is taken.
+    /// The id, and the one that its author wrote if that was taken.
     As(MsgId, Option<MsgId>),
-    /// tx wrote it.
+    /// tx wrote the message.
     Own,
-    /// It says again what this one said.
+    /// The message repeats this one.
     Duplicate(MsgId),
-    /// None.
+    /// The message is refused for this reason.
     Refused(String),
 }
 
@@ -23,15 +23,15 @@ pub(super) enum Named {
 #[derive(Default)]
 pub(super) struct Ancestry {
     pub(super) cause: Vec<MessageNo>,
-    /// Empty if it begins one.
+    /// Empty if the message begins a thread.
     pub(super) thread: Vec<MessageNo>,
     pub(super) hops: u32,
     pub(super) run: Option<MessageNo>,
 }
 
 impl State {
-    /// Who wrote a file that does not say so in full: the one agent that is in a turn, and
-    /// has its bare name. Otherwise those that may have: it is never guessed.
+    /// The author of a file that does not fully name it: the only agent with this bare name
+    /// that is in a turn. Otherwise the error has all candidates: tx never guesses.
     pub fn writer(&self, unsigned: &Unsigned) -> Result<Address, Vec<Address>> {
         let of_that_name = |who: &Address| unsigned.name.as_ref().is_none_or(|n| *n == who.agent);
         let had_begun = |who: &Address, worker: &Worker| {
@@ -50,7 +50,7 @@ impl State {
         }
     }
 
-    /// The newest message of a path.
+    /// The newest message with this path.
     pub(super) fn newest_at<'k>(
         &'k self,
         path: &str,
@@ -61,7 +61,7 @@ impl State {
         past.chain(held).max_by_key(|facts| facts.number)
     }
 
-    /// Which id it is known by, if it does not take the place of the one it amends.
+    /// The id of a message, unless it replaces an earlier version (`amended`).
     pub(super) fn name(
         &self,
         envelope: &Envelope,
@@ -130,7 +130,8 @@ impl State {
         self.archive(facts);
     }
 
-    /// What a message follows from: what it answers, else what its author has or had in hand.
+    /// What a message follows from: the messages that it answers, or else the author's current
+    /// or previous work.
     pub(super) fn ancestry(
         &self,
         envelope: &Envelope,
@@ -146,7 +147,7 @@ impl State {
                 .iter()
                 .filter(|f| f.id == *id || f.written.as_ref() == Some(id));
             let named = here.chain(past).filter(|f| f.refused.is_none());
-            // One message an id: the newest that had to do with this sender.
+            // One message per id: the newest that this sender sent or received.
             let own =
                 |facts: &&MessageRecord| facts.delivery(from).is_some() || facts.from == *from;
             causes.extend(named.filter(own).max_by_key(|facts| facts.number));

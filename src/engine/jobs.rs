@@ -1,7 +1,7 @@
-//! Jobs: what the daemon runs for the engine outside of a pane, and reports back.
+//! Jobs: what the daemon runs for the engine outside of a pane and reports back.
 //!
-//! A job is data: everything that the daemon needs to run it. Nothing that an agent wrote is
-//! part of a command line; an agent's text reaches a program on its standard input or in its
+//! A job is data with everything that the daemon needs. Nothing that an agent wrote becomes
+//! part of a command line: its text reaches a program on the standard input or in the
 //! environment.
 
 use serde::{Deserialize, Serialize};
@@ -11,32 +11,32 @@ use super::message_record::MessageNo;
 use super::skipped::is_false;
 use crate::model::{Address, Feature, Gather, Name, Program, Rearmatter, Seconds};
 
-/// What a job may take besides its own time, in milliseconds.
+/// The time that each job gets besides its own timeout, in milliseconds.
 const JOB_EXTRA: i64 = 60_000;
 
 /// Who waits for the results of jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum JobOwner {
-    /// A worker: its outcomes are being checked, or it waits for hooks.
+    /// A worker whose outcomes are checked, or that waits for hooks.
     Worker(Address),
-    /// A machine: it changes its state.
+    /// A machine that changes its state.
     Machine(MachineId),
-    /// A run that is complete, by its first message.
+    /// A complete run, by its first message.
     Run(MessageNo),
-    /// The block that this message opened: its results are being gathered.
+    /// The block that this message opened, whose results are gathered.
     Block(MessageNo),
 }
 
-/// The folder that jobs run in is the one where the agents of this run work.
+/// Selects the directory that jobs run in: the one where the agents of this run work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobPlace {
-    /// The mesh.
+    /// The name of the mesh.
     pub mesh: Name,
     /// The first message of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<MessageNo>,
-    /// The feature that is worked on.
+    /// The feature that the run works on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feature: Option<Feature>,
 }
@@ -44,82 +44,85 @@ pub struct JobPlace {
 /// What tx adds to the environment of jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobEnvironment {
-    /// Texts, by the names of their variables.
+    /// Variables with their values.
     pub env: Vec<(String, String)>,
-    /// Files with the texts of these messages. The variable of this name has the path.
+    /// Files with the texts of these messages, by the variable that holds the path.
     pub files: Vec<(String, Vec<MessageNo>)>,
 }
 
-/// Something to run or to look at. The jobs of one effect run one after the other.
+/// Something to run or to check. The jobs of one effect run one after the other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Job {
     /// A program that the mesh defines. Its environment has only what a program needs.
     Gate {
-        /// The program.
+        /// The command line and its timeout.
         program: Program,
-        /// The message that it reads on its standard input.
+        /// The message that the program reads on its standard input.
         stdin: Option<MessageNo>,
     },
-    /// A text for `bash -c`, with the environment that agents have.
+    /// A text for `bash -c`, with the environment of an agent.
     Script {
-        /// The text, as the mesh has it.
+        /// The text, as in the mesh config.
         text: String,
-        /// How long it may take.
+        /// The timeout of the script.
         timeout: Seconds,
     },
-    /// A file or folder that has to be there. A folder counts as changed when a file below it is.
+    /// A file or folder that has to exist. A folder counts as changed when a file below it has
+    /// changed.
     File {
-        /// Its path, from the folder that jobs run in; `$name` is a variable of the environment.
+        /// The path, relative to the directory of the jobs. `$name` is a variable of the
+        /// environment.
         path: String,
-        /// It has to be changed in or after the second of this time, in milliseconds since 1970.
+        /// The file has to be changed in or after the second of this time, in milliseconds
+        /// since 1970.
         since: i64,
-        /// It has to have something in it.
+        /// The file must not be empty.
         #[serde(default, skip_serializing_if = "is_false")]
         not_empty: bool,
     },
-    /// A commit that has to be on the branch that is checked out.
+    /// A commit that has to be on the current branch.
     Commit {
-        /// The beginning of its hash, in lower case.
+        /// The beginning of the hash, in lower case.
         commit: String,
     },
-    /// The results of a block, made one text. No program is run.
+    /// Combines the results of a block into one text. No program is run.
     Gather {
-        /// How.
+        /// How the results are combined.
         strategy: Gather,
         /// The results, in the order of the members.
         results: Vec<MessageNo>,
     },
-    /// Something to do with the project's repository.
+    /// An operation on the project's repository.
     Git(GitJob),
 }
 
-/// Something to do with the project's repository, for the feature that is worked on.
+/// An operation on the project's repository, for the current feature.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GitJob {
-    /// Make its worktree, or find it.
+    /// Create the worktree of the feature, or find it.
     Create,
-    /// Commit what has changed where it is worked on.
+    /// Commit the changes in the worktree.
     Commit {
-        /// The outcome that tells what was done.
+        /// The outcome that describes the changes.
         outcome: MessageNo,
     },
-    /// Take its worktree away; what is not committed is kept on a ref, which is told.
+    /// Remove the worktree. Uncommitted changes are kept on a ref, which is reported.
     Remove,
-    /// Tell which files have changed.
+    /// List the changed files.
     Changes,
 }
 
-/// What came of a job.
+/// The result of a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobResult {
-    /// How it ended.
+    /// How the job ended.
     pub end: JobEnd,
-    /// What it printed, as far as that is kept.
+    /// The output, or the part of it that was kept.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub output: String,
-    /// The rearmatter that its standard output ends in.
+    /// The rearmatter at the end of the standard output.
     #[serde(default, skip_serializing_if = "Rearmatter::is_empty")]
     pub rearmatter: Rearmatter,
 }
@@ -128,9 +131,9 @@ pub struct JobResult {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum JobEnd {
-    /// By itself, with this exit code. For a file: 0 if it is there.
+    /// The job ended with this exit code. For a file: 0 if it exists.
     Code(i32),
-    /// It could not be started, took too long, was killed, or is lost: it says nothing.
+    /// The job could not be started, timed out, was killed or is lost, so it gives no verdict.
     Failed {
         /// What went wrong.
         why: String,
@@ -138,16 +141,16 @@ pub enum JobEnd {
 }
 
 impl Job {
-    /// How long git may take.
+    /// The timeout of a git operation.
     pub const GIT_TIME: Seconds = Seconds(120);
 
-    /// How long jobs may take together, in milliseconds.
+    /// The timeout of several jobs together, in milliseconds.
     pub(super) fn time_of(jobs: &[Job]) -> i64 {
         let times = jobs.iter().map(|job| job.time().saturating_add(JOB_EXTRA));
         times.fold(0, i64::saturating_add)
     }
 
-    /// How long it may take, in milliseconds.
+    /// The timeout of one job, in milliseconds.
     fn time(&self) -> i64 {
         let Seconds(most) = match self {
             Job::Gate { program, .. } => program.timeout,
@@ -162,7 +165,7 @@ impl Job {
 }
 
 impl JobResult {
-    /// What came of a job that printed this and says nothing of quality.
+    /// A result with this output and no rearmatter.
     pub fn of(end: JobEnd, output: String) -> JobResult {
         JobResult {
             end,
@@ -171,14 +174,14 @@ impl JobResult {
         }
     }
 
-    /// What came of a job that says nothing.
+    /// The result of a job that gives no verdict.
     pub fn failed(why: String) -> JobResult {
         JobResult::of(JobEnd::Failed { why }, String::new())
     }
 }
 
 impl JobOwner {
-    /// The worker, if it is one.
+    /// The worker, if the owner is one.
     pub fn worker(&self) -> Option<&Address> {
         match self {
             JobOwner::Worker(worker) => Some(worker),

@@ -1,5 +1,5 @@
-//! Outcomes that came when their work was over: they pass the gates like any other, and then
-//! finish what was parked.
+//! Late outcomes, which come after their work was over. They pass the gates like any other, and
+//! then finish the parked work.
 
 use super::checking::CHECK_ERRORS;
 use super::event::Timer;
@@ -11,8 +11,7 @@ use super::work::{Member, Routed, WorkflowPlace};
 use crate::model::Address;
 
 impl State {
-    /// An outcome came when its work was over: it passes the gates like any other, and then
-    /// finishes what was parked.
+    /// Check a late outcome. If it passes, it finishes the parked work.
     pub(super) fn check_late(
         &mut self,
         who: &Address,
@@ -59,7 +58,7 @@ impl State {
         Some(late)
     }
 
-    /// The time of a late check is over.
+    /// The check of a late outcome has timed out.
     pub(super) fn late_check_due(&mut self, who: &Address, job: u32, due: i64) {
         let all = self
             .workers
@@ -131,8 +130,7 @@ impl State {
         self.finish_late(who, late.outcome, &late.parked, &late.known);
     }
 
-    /// An outcome came after its work was parked: it finishes it after all. Is it late for that
-    /// work?
+    /// Finish parked work with a late outcome. Returns whether the outcome was about that work.
     pub(super) fn finish_parked(
         &mut self,
         who: &Address,
@@ -141,7 +139,7 @@ impl State {
         known: &[MessageRecord],
     ) -> bool {
         let held = self.messages.facts(number);
-        // What has left the state, the journal tells of.
+        // The record of a message that has left comes from the journal.
         let facts = held.or_else(|| known.iter().find(|facts| facts.number == number));
         let parked = facts.and_then(|facts| self.parked_of(who, facts, by));
         let parked = parked.cloned();
@@ -184,8 +182,8 @@ impl State {
         true
     }
 
-    /// The parked delivery that an outcome is about: that of its member, else what its author had
-    /// in hand last, else any.
+    /// The parked delivery that an outcome is about: that of its member, or else of its
+    /// author's previous work, or else any.
     fn parked_of<'f>(
         &self,
         who: &Address,
@@ -205,9 +203,10 @@ impl State {
         own.or_else(|| facts.parked_at(who))
     }
 
-    /// The parked work of a member of an open block is finished by nothing but a success of that
-    /// member: until then a person must be able to retry or drop it. An `error` of that member is
-    /// late for it all the same, and is kept with its failures.
+    /// The work of a member of an open block is finished only by a success of that member, so
+    /// that a person can retry or drop it until then. `None`: the outcome finishes the work.
+    /// `Some`: the work stays parked, and the value says whether the outcome is an `error` of
+    /// the same member, which is kept with its failures.
     fn stays_parked(&self, who: &Address, parked: &Delivery, by: &Routed) -> Option<bool> {
         let member = parked.member()?;
         if !self.fan_outs.is_undecided(member, who) {
@@ -219,7 +218,7 @@ impl State {
         (!own || failed).then_some(own)
     }
 
-    /// What is given up, or was given another chance, is no longer finished by what comes late.
+    /// A parked message was dropped or retried, so a late outcome no longer finishes it.
     pub(super) fn forget_late(&mut self, number: MessageNo) {
         for worker in self.workers.values_mut() {
             for late in &mut worker.late {

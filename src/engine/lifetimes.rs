@@ -1,5 +1,5 @@
-//! How long processes and sessions live, where a mesh says it: a session for each task, panes that
-//! end with their run, panes that are idle for too long.
+//! The lifetime of processes and sessions, where a mesh sets it: a new session for each task,
+//! panes that end with their run, and panes that are idle for too long.
 
 use super::effect::Effect;
 use super::event::{LoadedMesh, Timer};
@@ -9,7 +9,7 @@ use super::worker::{Worker, WorkerState};
 use crate::model::Address;
 
 impl State {
-    /// Does this work begin a new session? The attempts at it share that one.
+    /// Does this work begin a new session? Later attempts at it keep that session.
     pub(super) fn begins_a_session(&self, to: &Address, work: &Work) -> bool {
         let mesh = self.mesh(&to.mesh);
         let fresh = mesh.is_some_and(|mesh| mesh.sessions.fresh.contains(&to.agent));
@@ -23,7 +23,7 @@ impl State {
         Some(seconds.saturating_mul(1_000))
     }
 
-    /// A pane has been idle long enough.
+    /// The idle timeout of a pane has passed.
     pub(super) fn idle_due(&mut self, who: &Address, due: i64) {
         let at = self.at;
         let worker = self.workers.get_mut(who);
@@ -37,7 +37,7 @@ impl State {
         self.end_idle(who, "it was idle for too long");
     }
 
-    /// What a run needed ends with it, where a mesh says so.
+    /// End the panes of runs that have ended, if their mesh says so.
     pub(super) fn end_panes_of_ended_runs(&mut self) {
         let ends = |loaded: &LoadedMesh| loaded.mesh.sessions.end_with_run;
         if !self.meshes.iter().any(ends) {
@@ -66,7 +66,7 @@ impl State {
         wanted && run.is_none_or(over) && !self.has_waiting(who)
     }
 
-    /// End the process of a worker that has nothing in hand.
+    /// End the process of an idle worker.
     pub(super) fn end_idle(&mut self, who: &Address, why: &str) {
         let worker = self.worker_mut(who);
         if !worker.live || worker.dying || worker.status != WorkerState::Idle {

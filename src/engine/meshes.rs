@@ -1,4 +1,4 @@
-//! The meshes as they were loaded last, and who is in them.
+//! The loaded meshes, and the directory of their agents.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -7,7 +7,7 @@ use super::event::{LoadedMesh, Traits};
 use super::state::State;
 use crate::model::{Address, Agent, Directory, Envelope, Mesh, Name, Recipient};
 
-/// The meshes, in the order in which they came.
+/// The meshes, in the order in which they were first loaded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub(super) struct Meshes {
@@ -17,7 +17,7 @@ pub(super) struct Meshes {
 }
 
 impl Meshes {
-    /// Put a mesh in the place of the one of its name, which is given back.
+    /// Insert a mesh or replace the one with the same name, which is returned.
     pub(super) fn insert(&mut self, loaded: LoadedMesh) -> Option<LoadedMesh> {
         let before = self.all.insert(loaded.mesh.name.clone(), loaded);
         self.list();
@@ -41,7 +41,8 @@ impl Meshes {
         self.get(&address.mesh)?.agents.get(&address.agent)
     }
 
-    /// How an agent runs. One that is no longer in its mesh can only be ended.
+    /// How an agent runs. An agent that is no longer in its mesh gets no new process, so the
+    /// value does not matter.
     pub(super) fn traits(&self, address: &Address) -> Traits {
         let loaded = self.all.get(&address.mesh);
         let place = loaded.and_then(|loaded| loaded.mesh.agents.get_index_of(&address.agent));
@@ -85,7 +86,7 @@ impl State {
         known(&message.from.mesh) && message.to.iter().all(names_known)
     }
 
-    /// Is this core or an agent of a mesh that is loaded?
+    /// Is this core or an agent of a loaded mesh?
     pub fn knows(&self, address: &Address) -> bool {
         self.meshes.directory().knows(address)
     }

@@ -1,10 +1,10 @@
-//! What is known of a message: where it came from, what it follows from, and how far
-//! each of its deliveries has got.
+//! The record of a message: where it came from, what it follows from, and how far each delivery
+//! has come.
 //!
-//! While a message is unfinished its facts live in the state. When its last delivery
-//! ends they leave as an effect, and the journal keeps them: what a later message
-//! says of it is looked up there. The file is long because these types are persisted together, and
-//! their versions are read side by side.
+//! The record of an unfinished message is in the state. When the last delivery ends, the record
+//! leaves as an effect, and the journal stores it. Later messages that refer to it bring it
+//! along. The file is long because these types are persisted together and their versions are
+//! read side by side.
 
 use std::borrow::Cow;
 
@@ -16,144 +16,144 @@ use super::work::{DeliveryKey, Forwarding, Member, WorkflowPlace};
 use super::{KindRow, Rule};
 use crate::model::{Address, Feature, Kind, Line, MsgId, Name, OutcomeWord, Quality, Spent};
 
-/// The place of a message in the order in which messages were accepted, from 1.
+/// The number of a message, in the order of acceptance, from 1.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
 )]
 #[serde(transparent)]
 pub struct MessageNo(pub u64);
 
-/// What is known of a message.
+/// Everything that is known about one message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MessageRecord {
-    /// Its place among all messages.
+    /// The number of the message in this project.
     pub number: MessageNo,
-    /// The id it is known by.
+    /// The id that other messages refer to.
     pub id: MsgId,
-    /// The id as its author wrote it, where another message already had that.
+    /// The id as the author wrote it, if another message already had that id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written: Option<MsgId>,
-    /// Its sender.
+    /// The sender.
     pub from: Address,
     /// One line for people.
     pub headline: Line,
     /// The outcome word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<OutcomeWord>,
-    /// Where its text is.
+    /// Where the text is stored.
     pub source: Source,
     /// When it was accepted or refused, in milliseconds since 1970.
     pub at: i64,
-    /// The messages it follows from.
+    /// The messages that it follows from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cause: Vec<MessageNo>,
-    /// The first messages of the threads that it belongs to.
+    /// The first messages of its threads.
     pub thread: Vec<MessageNo>,
-    /// How many messages lie between it and the first.
+    /// The number of messages between it and the first of its chain.
     pub hops: u32,
-    /// The task from core that began the run it belongs to.
+    /// The task from core that began its run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<MessageNo>,
-    /// What its sender had in hand when it wrote it.
+    /// The first message of its sender's work at that time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<MessageNo>,
-    /// One for each recipient; none if it was refused.
+    /// One for each recipient; none if the message was refused.
     pub deliveries: Vec<Delivery>,
-    /// Why it was refused as a whole.
+    /// The reason if it was refused as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
-    /// The way that it would have gone, had it not been parked before.
+    /// The destination of an outcome that was parked before it was routed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub way: Option<Forwarding>,
-    /// The machines that it began and that are over.
+    /// Machines that it began and that have ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub machines: Vec<MachineEnd>,
-    /// What its run has come to, if it began one that is over.
+    /// The totals of its run, if it began one that is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub totals: Option<Totals>,
-    /// Is its result wanted in the core session?
+    /// Show the result of this task in the core session.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub inject_response: bool,
-    /// Was it wanted in the core session, as what came of such a task?
+    /// It was to be shown in the core session, as the result of such a task.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub wanted: bool,
-    /// The messages whose texts go with it, if tx wrote it.
+    /// For a message that tx wrote: the messages whose texts are appended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quotes: Vec<MessageNo>,
-    /// The feature that it is about, as its author says.
+    /// The feature that its author named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feature: Option<Feature>,
-    /// What the work on it must fulfil, as an evaluator says.
+    /// What the work on it must fulfil, as an evaluator wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub criteria: Option<String>,
-    /// What is known of its quality, if it is an outcome.
+    /// The quality of the work, if it is an outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quality: Option<Box<Quality>>,
-    /// When the human read it, if it is for core: in milliseconds since 1970.
+    /// When the human read it, in milliseconds since 1970. Only for messages to core.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read: Option<i64>,
 }
 
-/// Where the text of a message is.
+/// Where the text of a message is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
-    /// A file on the bus; its text is in the record of its arrival.
+    /// A file in the message folder. The text is in the record of its arrival.
     File {
-        /// Its name.
+        /// The name of the file.
         path: String,
-        /// The hash of its bytes.
+        /// The hash of the file's bytes.
         hash: String,
-        /// The record.
+        /// The sequence number of the record.
         record: u64,
     },
     /// The standard output of a `command` agent, in the record of its exit.
     Output {
-        /// The record.
+        /// The sequence number of the record.
         record: u64,
     },
-    /// tx wrote it.
+    /// tx wrote the message.
     Own {
-        /// The record of what made tx write it.
+        /// The sequence number of the record that made tx write it.
         record: u64,
-        /// Its text.
+        /// The text below the frontmatter.
         body: String,
     },
 }
 
-/// A message on its way to one recipient.
+/// One message on its way to one recipient.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
-    /// The recipient.
+    /// The recipient, without the slot.
     pub to: Address,
-    /// What the message is to it.
+    /// The kind that the message has for the recipient.
     pub kind: Kind,
-    /// The row of the table of kinds that decided; `None` for what tx itself wrote.
+    /// The row of the table of kinds that decided; `None` for a message that tx wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row: Option<KindRow>,
     /// The rule that routed it, if it is an outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<Rule>,
-    /// What it is to its recipient in a workflow.
+    /// Its place in a workflow, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<WorkflowPlace>,
-    /// The worker of its recipient that has or had it, if those have numbers.
+    /// The slot that has or had it, if the recipient has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slot: Option<u32>,
-    /// How far it has got, step by step.
+    /// The steps so far, in order.
     pub ladder: Vec<DeliveryStep>,
 }
 
-/// One step of a delivery, and what proves it.
+/// One step of a delivery, with its evidence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeliveryStep {
-    /// The step.
+    /// What was reached.
     pub step: Step,
     /// When, in milliseconds since 1970.
     pub at: i64,
-    /// The record of the journal that is its evidence.
+    /// The sequence number of the journal record that is the evidence.
     pub record: u64,
-    /// More about it, where the record does not say enough.
+    /// A reason, if the record does not say enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<Cow<'static, str>>,
 }
@@ -164,45 +164,45 @@ pub struct DeliveryStep {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
-    /// It is a message, and safe.
+    /// The message is accepted and stored.
     Accepted,
-    /// It waits for its recipient.
+    /// The message waits for its recipient.
     Queued,
-    /// It is being given to its recipient.
+    /// The message is being delivered.
     Leased,
-    /// Its recipient has it.
+    /// The recipient has the message.
     Delivered,
-    /// Its recipient works on it.
+    /// The recipient works on the message.
     Acknowledged,
-    /// Nothing more is owed.
+    /// Nothing more is owed for the message.
     Finished,
-    /// It was not accepted after all, or withdrawn.
+    /// The message was refused, withdrawn or dropped.
     Refused,
-    /// It is a dead letter.
+    /// tx gave the message up: it is a dead letter.
     Parked,
 }
 
-/// What a run has come to.
+/// The totals of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
-    /// The messages in it.
+    /// The number of messages.
     pub messages: u32,
-    /// The messages of each agent in it.
+    /// The number of messages per agent.
     pub by_agent: Vec<(Address, u32)>,
     /// The agents that completed at core.
     pub completed: Vec<Name>,
-    /// Did it come to its end?
+    /// Did the run end?
     pub ended: bool,
-    /// Did one of those that completed end with `error`?
+    /// Did one of those agents end with `error`?
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub failed: bool,
-    /// What each agent has used in it.
+    /// The usage per agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spent: Vec<(Address, Spent)>,
 }
 
 impl MessageRecord {
-    /// A message that follows from none, and goes to nobody yet.
+    /// A record without causes and deliveries.
     pub(super) fn new(
         number: MessageNo,
         id: MsgId,
@@ -239,7 +239,7 @@ impl MessageRecord {
         }
     }
 
-    /// A file that was not accepted.
+    /// The record of a file that was refused.
     pub(super) fn of_refused(
         number: MessageNo,
         id: MsgId,
@@ -270,17 +270,17 @@ impl MessageRecord {
         there && (delivery.to.is_dispatch() || delivery.stage().is_some())
     }
 
-    /// Does it say that its author has failed?
+    /// Does it report that its author has failed?
     pub fn is_error(&self) -> bool {
         self.status.as_ref().is_some_and(OutcomeWord::is_error)
     }
 
-    /// Is it a task from core, the first message of a run?
+    /// Is it the task from core that began a run?
     pub fn begins_run(&self) -> bool {
         self.run == Some(self.number)
     }
 
-    /// Is it in the inbox of core, and was not read yet?
+    /// Is it in the inbox of core and unread?
     pub fn is_unread(&self) -> bool {
         self.reached_core().is_some() && self.read.is_none()
     }
@@ -290,7 +290,7 @@ impl MessageRecord {
         self.deliveries.iter().all(Delivery::is_over)
     }
 
-    /// When the last delivery ended, if all have.
+    /// When the last delivery ended, if all have ended.
     pub fn ended(&self) -> Option<i64> {
         let ladders = self.deliveries.iter();
         let ends = ladders.filter_map(|delivery| delivery.ladder.last());
@@ -298,25 +298,25 @@ impl MessageRecord {
         self.is_over().then(|| last.unwrap_or(self.at))
     }
 
-    /// The step that the least advanced delivery has reached.
+    /// The step of the least advanced delivery.
     pub fn step(&self) -> Step {
         let steps = self.deliveries.iter().map(Delivery::step);
         steps.min().unwrap_or(Step::Refused)
     }
 
-    /// Was it refused, as a whole or at every recipient?
+    /// Was it refused as a whole, or by every recipient?
     pub fn is_refused(&self) -> bool {
         let mut deliveries = self.deliveries.iter();
         self.refused.is_some() || deliveries.all(|d| d.step() == Step::Refused)
     }
 
-    /// The delivery to a recipient; if there are several, one that has not ended.
+    /// The delivery to a recipient. If there are several, one that has not ended.
     pub fn delivery(&self, to: &Address) -> Option<&Delivery> {
         let mine = || self.deliveries.iter().filter(|d| to.is_of(&d.to));
         mine().find(|d| !d.is_over()).or_else(|| mine().next())
     }
 
-    /// One delivery.
+    /// The delivery with this key.
     pub fn delivery_at<'k>(&self, key: impl Into<DeliveryKey<'k>>) -> Option<&Delivery> {
         let key = key.into();
         self.deliveries.iter().find(|delivery| delivery.is(key))
@@ -335,12 +335,12 @@ impl MessageRecord {
         self.deliveries.iter().any(|d| d.step() == Step::Parked)
     }
 
-    /// Is it a dead letter of this recipient's, for which an outcome may still come?
+    /// Is it a dead letter of this recipient? An outcome may still finish it.
     pub fn is_parked_at(&self, recipient: &Address) -> bool {
         self.parked_at(recipient).is_some()
     }
 
-    /// The delivery to this recipient that was parked.
+    /// The parked delivery to this recipient.
     pub(super) fn parked_at(&self, recipient: &Address) -> Option<&Delivery> {
         let mut deliveries = self.deliveries.iter();
         let had = |d: &&Delivery| {
@@ -349,14 +349,14 @@ impl MessageRecord {
         deliveries.find(|d| had(d) && d.step() == Step::Parked)
     }
 
-    /// The members of its block that did not do their work.
+    /// The members of its block whose work was parked.
     pub fn parked_members(&self) -> impl Iterator<Item = u32> {
         let parked = self.deliveries.iter();
         let parked = parked.filter(|delivery| delivery.step() == Step::Parked);
         parked.filter_map(|delivery| Some(delivery.member()?.index))
     }
 
-    /// The change of state that it made at a machine, with the reason.
+    /// The state change that it caused in a machine, with the reason.
     pub fn transition(&self) -> Option<&str> {
         let at_machine = self.deliveries.iter().filter(|d| d.to.is_dispatch());
         let steps = at_machine.flat_map(|delivery| &delivery.ladder);
@@ -364,7 +364,7 @@ impl MessageRecord {
         entered.next()?.why.as_deref()
     }
 
-    /// Is it one of the results of a block that its join was given?
+    /// Is it a result of a block that went to the join?
     pub fn is_joined(&self) -> bool {
         self.deliveries.iter().any(|delivery| {
             let of_block = delivery.place.as_ref().and_then(WorkflowPlace::joined);
@@ -375,13 +375,13 @@ impl MessageRecord {
         })
     }
 
-    /// Was it an ask, made of this recipient?
+    /// Was it an ask to this recipient?
     pub fn asked(&self, of: &Address) -> bool {
         self.delivery(of).is_some_and(Delivery::is_ask)
     }
 
-    /// The step by which it came into the inbox of core; `None` if it is not there, or
-    /// not yet: an outcome waits for the end of its work, a result for the others of its
+    /// The step with which it came into the inbox of core. `None` if it has not come there: an
+    /// outcome waits for the end of its work, and a result for the other results of its
     /// fan-out.
     pub fn reached_core(&self) -> Option<&DeliveryStep> {
         let delivery = self.delivery(&Address::core())?;
@@ -398,7 +398,7 @@ impl MessageRecord {
         })
     }
 
-    /// The record that holds its text.
+    /// The sequence number of the record that has its text.
     pub fn record(&self) -> u64 {
         match &self.source {
             Source::File { record, .. }
@@ -407,7 +407,7 @@ impl MessageRecord {
         }
     }
 
-    /// The hash of the file it came in.
+    /// The hash of its file.
     pub fn hash(&self) -> Option<&str> {
         match &self.source {
             Source::File { hash, .. } => Some(hash),
@@ -415,7 +415,7 @@ impl MessageRecord {
         }
     }
 
-    /// The file it came in.
+    /// The name of its file.
     pub fn path(&self) -> Option<&str> {
         match &self.source {
             Source::File { path, .. } => Some(path),
@@ -425,31 +425,31 @@ impl MessageRecord {
 }
 
 impl Delivery {
-    /// Is it the one of this key?
+    /// Is this the delivery with the key?
     pub fn is(&self, key: DeliveryKey) -> bool {
-        // A message is at a machine once, whatever came of it there.
+        // A message is delivered to a machine once, whatever its place.
         key.to.is_of(&self.to)
             && (self.to.is_dispatch()
                 || (self.member().map(Member::id) == key.member
                     && self.stage().map(MachineStep::key) == key.stage))
     }
 
-    /// What tells it from the other deliveries of its message.
+    /// Identifies it among the deliveries of its message.
     pub(super) fn key(&self) -> DeliveryKey<'_> {
         (&self.to, self.place.as_ref()).into()
     }
 
-    /// The member of a block that its recipient is with it.
+    /// The member of a block that its recipient is.
     pub fn member(&self) -> Option<&Member> {
         self.place.as_ref().and_then(WorkflowPlace::member)
     }
 
-    /// The step of a machine that it belongs to.
+    /// The machine step that it belongs to.
     pub fn stage(&self) -> Option<&MachineStep> {
         self.place.as_ref().and_then(WorkflowPlace::stage)
     }
 
-    /// The last step reached.
+    /// The last step so far.
     pub fn step(&self) -> Step {
         self.ladder
             .last()
@@ -461,8 +461,8 @@ impl Delivery {
         self.step().is_end()
     }
 
-    /// Does it wait for the end of the work that it is an outcome of? One that was parked
-    /// and given another chance is on its way already.
+    /// Does it wait until the work is finished whose outcome it is? A parked delivery that was
+    /// retried no longer waits.
     pub(super) fn waits_for_work(&self) -> bool {
         match self.kind {
             Kind::Task | Kind::TaskComplete => self.step() == Step::Accepted,
@@ -486,7 +486,7 @@ impl Delivery {
 }
 
 impl Step {
-    /// Does nothing follow it?
+    /// Is it the last step of a delivery?
     pub fn is_end(self) -> bool {
         match self {
             Step::Finished | Step::Refused | Step::Parked => true,
@@ -496,7 +496,7 @@ impl Step {
         }
     }
 
-    /// The word that people read.
+    /// The name that people read.
     pub fn as_str(self) -> &'static str {
         match self {
             Step::Accepted => "accepted",

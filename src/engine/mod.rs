@@ -1,8 +1,8 @@
-//! Decisions: what a message is, where it goes, and what its worker does next.
+//! The engine decides what kind a message is, where it goes, and what its worker does next.
 //!
-//! Pure and deterministic: the same facts give the same decision, today and in a
-//! replay. This room knows only `model`; it touches no file, process or clock,
-//! and matches name every variant.
+//! The engine is pure and deterministic: the same events give the same decisions, live and in a
+//! replay. It imports only `model`, touches no file, process or clock, and every match names
+//! every variant.
 
 mod accept;
 mod act;

@@ -1,7 +1,7 @@
-//! What tx itself writes: repair notes, reminders, notifications for core.
+//! Messages that tx writes: repair notes, reminders, notifications for core.
 //!
-//! Such a message is accepted in the step that decides it. Its id comes from the
-//! event that made tx write it, so that a fold writes the same one again.
+//! Such a message is accepted in the step that decides it. Its id comes from the event, so that
+//! a fold writes the same message again.
 
 use indexmap::IndexSet;
 
@@ -16,49 +16,49 @@ use super::state::{OpenMessage, State};
 use super::work::{Item, Owes, Work};
 use crate::model::{Address, Kind, Line, MsgId, Name, OutcomeWord, Priority, Rearmatter};
 
-/// The repair note in a row with which the work is parked.
+/// After this many repair notes in a row, the work is parked.
 const NOTES: u32 = 3;
 
-/// Something to be written by tx.
+/// A message for tx to write.
 pub(super) struct Note<'a> {
     pub(super) to: &'a Address,
     pub(super) kind: Kind,
     pub(super) headline: &'a str,
     pub(super) body: String,
     pub(super) about: Option<MessageNo>,
-    /// What it adds to the hops of what it follows from: nothing, unless it could be
-    /// answered by another mistake for ever.
+    /// Added to the hops of the message that it follows from. 1 for repair notes, so that a
+    /// chain of mistakes ends.
     pub(super) hops: u32,
 }
 
-/// A file that is not accepted.
+/// A file that is refused.
 pub(super) struct RejectedFile<'a> {
     pub(super) path: &'a str,
     pub(super) hash: &'a str,
     pub(super) id: Option<&'a MsgId>,
-    /// Who is told; `None`: core.
+    /// Who gets the repair note; `None` notifies core.
     pub(super) author: Option<&'a Address>,
     pub(super) reason: String,
 }
 
-/// How the human is told.
+/// How the human is notified.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CoreNotification {
-    /// It is new.
+    /// As new.
     Plain,
-    /// It is wanted in the core session.
+    /// As new, and also in the core session.
     Wanted,
-    /// It is in the inbox, and as good as read.
+    /// In the inbox, already marked as read.
     Known,
 }
 
 impl State {
-    /// Write a message as tx itself, and hold it. The caller gives it to its recipient.
+    /// Write a message and hold it. The caller delivers it.
     pub(super) fn write_message(&mut self, note: &Note) -> MessageNo {
         self.write_about(note, note.about.as_slice())
     }
 
-    /// Write a message about several others; `about` of the note is not read.
+    /// Write a message about several others. `note.about` is ignored.
     pub(super) fn write_about(&mut self, note: &Note, about: &[MessageNo]) -> MessageNo {
         let number = self.next_number();
         let (cause, thread, hops, run) = self.ancestry_of_own(number, note.to, about);
@@ -71,7 +71,7 @@ impl State {
         self.write_numbered(number, note, about, ancestry)
     }
 
-    /// Write a task that follows from nothing: it begins a run of its own.
+    /// Write a task that begins its own run.
     pub(super) fn write_task(&mut self, to: &Address, headline: &str, body: String) -> MessageNo {
         let number = self.next_number();
         self.open_run(number, Some(&to.mesh), &[]);
@@ -143,7 +143,7 @@ impl State {
         number
     }
 
-    /// The outcome of a `command` agent that printed it.
+    /// Write the outcome that a `command` agent printed.
     pub(super) fn message_of_output(
         &mut self,
         number: MessageNo,
@@ -173,7 +173,7 @@ impl State {
         own_id(self.seq, self.output.own_messages)
     }
 
-    /// A delivery that has just been decided, by no row or rule.
+    /// A delivery that was just decided, without a row or rule.
     pub(super) fn accepted(&self, to: &Address, kind: Kind) -> Delivery {
         Delivery {
             to: to.clone(),
@@ -191,7 +191,8 @@ impl State {
         }
     }
 
-    /// What a message of tx's own follows from: what it is about, else the work of its reader.
+    /// What a message of tx follows from: the messages that it is about, or else the work of
+    /// its recipient.
     fn ancestry_of_own(
         &mut self,
         number: MessageNo,
@@ -216,7 +217,7 @@ impl State {
                 let threads: IndexSet<MessageNo> = threads.collect();
                 (cause, threads.into_iter().collect(), hops, first.run)
             }
-            // Nothing is in hand: it follows from what was in hand last.
+            // The recipient has no work: the message follows from its previous work.
             None => match worker.and_then(|worker| worker.last.as_ref()) {
                 Some(last) => {
                     let hops = hops.max(last.hops);
@@ -227,12 +228,12 @@ impl State {
         }
     }
 
-    /// Tell the human something.
+    /// Notify the human.
     pub(super) fn tell_core(&mut self, headline: &str, body: String, about: Option<MessageNo>) {
         self.inform_core(headline, body, about, CoreNotification::Plain);
     }
 
-    /// Tell the human what a message of another has told already.
+    /// Report something that the human already knows from another message.
     pub(super) fn tell_core_again(
         &mut self,
         headline: &str,
@@ -242,7 +243,8 @@ impl State {
         self.inform_core(headline, body, about, CoreNotification::Known);
     }
 
-    /// Tell the human that nothing will come of a message, where a result was wanted too.
+    /// Notify the human that a message was parked; in the core session too if the result was
+    /// wanted there.
     pub(super) fn tell_core_of_parked(
         &mut self,
         headline: &str,
@@ -256,7 +258,7 @@ impl State {
         self.inform_core(headline, body, about, notification);
     }
 
-    /// A headline that names what was parked, and why.
+    /// A headline that says what was parked and why.
     pub(super) fn parked_headline(
         &self,
         what: &str,
@@ -299,8 +301,7 @@ impl State {
         });
     }
 
-    /// Give a worker a note. It joins the work in hand, or wakes an idle worker for one
-    /// turn that ends by itself.
+    /// Deliver a note with the worker's current work, or wake an idle worker for one turn.
     fn attach(&mut self, to: &Address, number: MessageNo) {
         match self.worker_mut(to).status.work_mut() {
             Some(work) => {
@@ -311,7 +312,7 @@ impl State {
         }
     }
 
-    /// Tell a worker something that can wait for its next turn.
+    /// Send a worker a hint with its next turn.
     pub(super) fn hint(
         &mut self,
         to: &Address,
@@ -330,7 +331,7 @@ impl State {
         self.keep_update(to, number);
     }
 
-    /// A file is not accepted: keep that, and answer it with a repair note.
+    /// Refuse a file: record it, and send its author a repair note.
     pub(super) fn refuse(&mut self, refused: RejectedFile) {
         let number = self.next_number();
         self.counts.refused += 1;
@@ -368,8 +369,8 @@ impl State {
         }
     }
 
-    /// A repair note for an agent. With the third in a row its work is parked; after that
-    /// core alone is told, until it has other work or says something good.
+    /// Send a repair note to an agent. The third in a row parks its work. After that only core
+    /// is notified, until the agent gets other work or sends an accepted message.
     pub(super) fn repair_note(&mut self, author: &Address, headline: &str, body: String) {
         self.touch_agent(author);
         let worker = self.worker_mut(author);
@@ -405,8 +406,8 @@ impl State {
         }
     }
 
-    /// Repair notes whose work is over before they were given: their author is woken for
-    /// one turn, or core is told if it cannot be.
+    /// The work ended before these repair notes were delivered. Wake their author for one turn,
+    /// or notify core if that is not possible.
     pub(super) fn pass_on_notes(&mut self, author: &Address, notes: Vec<MessageNo>, wake: bool) {
         if notes.is_empty() {
             return;
@@ -437,7 +438,7 @@ impl State {
         }
     }
 
-    /// Was a repair note not given to its author?
+    /// Is it a repair note that was not delivered to its author?
     pub(super) fn is_untold_note(&self, author: &Address, number: MessageNo) -> bool {
         let held = self.messages.get(number).filter(|held| held.repair);
         let delivery = held.and_then(|held| held.facts.delivery(author));
@@ -469,7 +470,7 @@ impl State {
     }
 }
 
-/// The first line of a refusal; of a report, its first error.
+/// The first error of a report, or else its first line.
 fn gist_of_report(body: &str) -> String {
     let (path, report) = body.split_once(": ").unwrap_or(("", body));
     let error = report.lines().find(|line| line.starts_with("error["));

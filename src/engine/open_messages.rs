@@ -1,4 +1,4 @@
-//! The unfinished messages, found by number, path and id.
+//! The unfinished messages, indexed by number, path and id.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -55,7 +55,7 @@ impl OpenMessages {
         self.get(number).map(|message| &message.facts)
     }
 
-    /// What the frontmatter of a message says; `None` for what tx wrote.
+    /// The frontmatter of a message; `None` for a message that tx wrote.
     pub(super) fn envelope(&self, number: MessageNo) -> Option<&Envelope> {
         self.get(number)?.envelope.as_deref()
     }
@@ -64,7 +64,7 @@ impl OpenMessages {
         self.all.contains_key(&number)
     }
 
-    /// All of them, in the order of their numbers.
+    /// All messages, ordered by number.
     pub(super) fn iter(&self) -> impl Iterator<Item = &OpenMessage> {
         self.all.values()
     }
@@ -73,12 +73,12 @@ impl OpenMessages {
         self.all.len()
     }
 
-    /// The newest message that came in a file of this name.
+    /// The newest message with this path.
     pub(super) fn newest_at(&self, path: &str) -> Option<&MessageRecord> {
         self.facts(*self.paths.get(path)?.last()?)
     }
 
-    /// The messages of this id, as they are known or as their authors wrote it.
+    /// The messages with this id, as assigned or as their authors wrote it.
     pub(super) fn named(&self, id: &MsgId) -> impl Iterator<Item = &MessageRecord> {
         let numbers = self.ids.get(id).into_iter().flatten();
         numbers.filter_map(|number| self.facts(*number))

@@ -1,4 +1,5 @@
-//! Outcomes: kept until their work is finished, then routed on.
+//! Outcomes: kept until their work is finished, then routed. `plan_outcome` has decided where
+//! they go.
 
 use super::completed::RunOutcome;
 use super::message_record::{MessageNo, MessageRecord, Step};
@@ -9,8 +10,8 @@ use super::worker::{Phase, WorkerState};
 use crate::model::{Address, Kind};
 
 impl State {
-    /// An outcome was accepted: it is kept until its work is finished, or routed at once
-    /// if it comes outside of any.
+    /// Keep an accepted outcome until its work is finished, or route it at once if it belongs
+    /// to no current work.
     pub(super) fn outcome(
         &mut self,
         number: MessageNo,
@@ -37,7 +38,7 @@ impl State {
             }
             return self.settle_outside_of_a_turn(from);
         }
-        // With nothing named, what was parked last is meant.
+        // An outcome that names nothing finishes the work that was parked last.
         let last = self
             .workers
             .get(from)
@@ -51,11 +52,11 @@ impl State {
             true => self.check_late(from, routed, parked, known),
             false => self.finish_late(from, routed, &parked, known),
         }
-        // It may have waited for nothing but what it has just withdrawn.
+        // The author may have waited only for the asks that it has just withdrawn.
         self.after_ask(from);
     }
 
-    /// An outcome that came when its work was over goes on, and finishes what was parked.
+    /// Route an outcome that came after its work was over, and finish the parked work.
     pub(super) fn finish_late(
         &mut self,
         from: &Address,
@@ -98,7 +99,7 @@ impl State {
         self.release_late(from, routed);
     }
 
-    /// The member of a block has given its outcome: what it says outside of a turn moves nothing.
+    /// Record an outcome of a member whose part of the block is closed. It goes nowhere.
     fn record_only(&mut self, from: &Address, number: MessageNo, join: &Address) {
         let warning = "it came when you had nothing in hand, and your part of the block is closed: \
                        it is recorded, and goes nowhere";
@@ -107,7 +108,7 @@ impl State {
         self.after_ask(from);
     }
 
-    /// Does an outcome speak of what was parked, and not of what is in hand?
+    /// Is the outcome about parked work and not about the current work?
     fn is_of_parked(&self, from: &Address, number: MessageNo, parked: &[MessageNo]) -> bool {
         let (Some(worker), Some(held)) = (self.workers.get(from), self.messages.get(number)) else {
             return false;
@@ -117,8 +118,7 @@ impl State {
         !parked.is_empty() && !in_hand.any(|message| cause.contains(&message))
     }
 
-    /// What an outcome follows from, as far as its author was given it and it was parked,
-    /// however long ago.
+    /// The causes of an outcome that were delivered to its author and parked, however long ago.
     fn parked_causes(
         &self,
         from: &Address,
@@ -135,7 +135,7 @@ impl State {
         causes.iter().filter(parked).copied().collect()
     }
 
-    /// What is owed may have come when no turn is under way.
+    /// Something owed has arrived, perhaps when no turn is in progress.
     pub(super) fn settle_outside_of_a_turn(&mut self, from: &Address) {
         self.happens(from, Signal::Paid, |state, by| {
             if by == Transition::GoesOn {
@@ -151,12 +151,12 @@ impl State {
         if let Some(work) = self.take_waiting(from) {
             return match (asks, work.is_done()) {
                 (false, true) => self.settle(from, work, None),
-                // What it waited for is withdrawn, and something else still owed.
+                // The worker has withdrawn its asks and still owes something.
                 (false, false) => self.go_on(from, work),
                 (true, _) => self.wait(from, work),
             };
         }
-        // The process is gone, but its last word has come after it.
+        // The message arrived after the process had ended.
         match self.take_status(from) {
             WorkerState::Backoff {
                 work: Some(work), ..
@@ -165,7 +165,7 @@ impl State {
         }
     }
 
-    /// An ask in hand was answered: that may be all that was owed, outside of a turn.
+    /// An ask was answered. That may be all that was owed, outside of a turn.
     pub(super) fn settle_if_answered(&mut self, from: &Address) {
         if from.is_core() || !self.workers.contains(from) {
             return;
@@ -175,7 +175,7 @@ impl State {
         }
     }
 
-    /// Route the outcomes of work on. Has a member of a block failed by them?
+    /// Route the outcomes of work. Returns whether its member or stage has failed.
     pub(super) fn release_all(&mut self, from: &Address, outcomes: Vec<Routed>) -> bool {
         let is_result = |routed: &&Routed| match routed.way {
             Forwarding::Join(_) | Forwarding::Machine(_) => true,
@@ -193,7 +193,7 @@ impl State {
         failed
     }
 
-    /// Route an outcome on that came after its work was over.
+    /// Route an outcome that came after its work was over.
     pub(super) fn release_late(&mut self, from: &Address, routed: Routed) {
         let number = routed.number;
         let block = routed.way.member().map(|member| member.block);
@@ -213,14 +213,14 @@ impl State {
         }
     }
 
-    /// Route an outcome on. `first`: the one that decides for its member or stage. Was it the
-    /// `error` of a stage that stays there?
+    /// Route an outcome. `first` is the outcome that decides for its member or stage. Returns
+    /// whether it was an `error` that stays at its stage.
     fn release(&mut self, from: &Address, routed: Routed, first: MessageNo) -> bool {
         let Routed { number, way } = routed;
         let Some(held) = self.messages.get(number) else {
             return false;
         };
-        // One that was parked and given another chance is on its way already.
+        // A parked delivery that was retried is no longer waiting.
         let deliveries = held.facts.deliveries.iter();
         let deliveries = deliveries.filter(|delivery| delivery.waits_for_work());
         let to: Vec<Address> = deliveries.map(|d| d.to.clone()).collect();
@@ -245,7 +245,7 @@ impl State {
         false
     }
 
-    /// An outcome reaches core, which may be the end of its run.
+    /// An outcome has reached core. Its run may be complete.
     pub(super) fn complete_at_core(&mut self, number: MessageNo, from: &Address) {
         let held = self.messages.get(number);
         let run = held.and_then(|held| held.facts.run);

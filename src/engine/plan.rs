@@ -1,5 +1,5 @@
-//! What a message comes to: who gets it, as what, and by which row or rule. Nothing is
-//! changed here; a message is accepted whole, or refused whole with the reason.
+//! Plans a message: who gets it, as which kind, and by which row or rule. Nothing is changed
+//! here. A message is accepted as a whole, or refused as a whole with the reason.
 
 use super::identity::Ancestry;
 use super::infer::{InferContext, Inferred, KindRow, NotAccepted, infer};
@@ -10,35 +10,36 @@ use crate::model::{
     Address, Code, Envelope, Kind, MsgId, OutcomeWord, Rearmatter, Recipient, Resolved, Target,
 };
 
-/// How long an ask to the human is open at least.
+/// An ask to the human stays open at least this long, in milliseconds.
 const EXPIRES_AFTER: i64 = 60_000;
 
-/// What a message comes to, decided before anything is changed.
+/// The decision about a message, made before anything is changed.
 #[derive(Default)]
 pub(super) struct Plan {
     pub(super) deliveries: Vec<Delivery>,
-    /// What it follows from, known before it is routed.
+    /// The messages that it follows from.
     pub(super) ancestry: Ancestry,
     /// The open asks that it answers.
     pub(super) answers: Vec<MessageNo>,
-    /// The asks in its author's hand that it answers too late.
+    /// The closed asks in its author's current work that it answers too late.
     pub(super) late: Vec<MessageNo>,
-    /// It is an outcome, and goes this way.
+    /// Where it goes, if it is an outcome.
     pub(super) way: Option<Forwarding>,
-    /// What its author is told, though it is accepted.
+    /// Hints for its author. The message is accepted anyway.
     pub(super) warnings: Vec<String>,
-    /// The table refused it, and the mesh's fallback took it.
+    /// The table refused it, and it goes to the mesh's fallback.
     pub(super) fallback: bool,
     /// The numbers of the parts of its text, in order of appearance.
     pub(super) parts: Vec<u32>,
     /// Its author.
     pub(super) from: Option<Address>,
-    /// What its author says of it, below the text.
+    /// The quality report below its text.
     pub(super) rearmatter: Rearmatter,
 }
 
 impl Plan {
-    /// One delivery a recipient, however often it is named, and one a member of a block.
+    /// Add a delivery: one per recipient, however often it is named, and one per member of a
+    /// block.
     pub(super) fn deliver(&mut self, delivery: Delivery) {
         let key = delivery.key();
         if !self.deliveries.iter().any(|known| known.is(key)) {
@@ -46,7 +47,7 @@ impl Plan {
         }
     }
 
-    /// An outcome goes one way.
+    /// Set the destination of an outcome. There can be only one.
     pub(super) fn go(&mut self, way: Forwarding) -> Result<(), String> {
         match &self.way {
             Some(other) if *other != way => Err(
@@ -62,7 +63,7 @@ impl Plan {
 }
 
 impl State {
-    /// What a message comes to, or why it is not accepted.
+    /// Plan a message, or return why it is not accepted.
     pub(super) fn plan(
         &self,
         envelope: &Envelope,
@@ -188,13 +189,14 @@ impl State {
             self.may_answer_itself(envelope)?;
         }
         if plan.answers.len() > named {
-            // It answers what it does not name.
+            // It answers asks that it does not name.
             plan.ancestry = self.ancestry(envelope, &plan.answers, known);
         }
         Ok(plan)
     }
 
-    /// In a strict mesh an agent asks whom its row lists. The human can always be asked.
+    /// In a strict mesh, an agent may ask only the agents that its row lists. Everybody may ask
+    /// the human.
     fn may_ask(&self, from: &Address, to: &Address) -> Result<(), String> {
         let Some(mesh) = self.mesh(&from.mesh) else {
             return Ok(());
@@ -218,7 +220,8 @@ impl State {
         ))
     }
 
-    /// An ask that answers itself leaves the human time to see it, and gives no leave.
+    /// An ask with a default must leave the human time to see it, and must not ask for a
+    /// permission.
     fn may_answer_itself(&self, envelope: &Envelope) -> Result<(), String> {
         let code = Code::AnswersItself.id();
         let by_itself = envelope.default.is_some() || envelope.expires.is_some();
@@ -253,12 +256,12 @@ impl State {
             None => !plan.answers.is_empty(),
         };
         if let (Some(id), false) = (&answers, named) {
-            // Rows 2 and 3: the ask was not named.
+            // Rows 2 and 3: the message did not name the ask.
             let in_hand = self.given(from).and_then(Work::only_ask);
             let numbers = self.messages.named(id).map(|facts| facts.number);
             let open = numbers.filter(|number| match &to {
                 Some(to) if from.is_core() => asked_by(*number, to),
-                // Somebody else may have asked something under the same id.
+                // Another agent may have asked something under the same id.
                 Some(_) | None => {
                     in_hand == Some(*number) && self.asks.get(*number, from).is_some()
                 }
@@ -266,7 +269,7 @@ impl State {
             plan.answers.extend(open.min());
         }
         match (kind, to) {
-            // An answer goes to who asked, whatever its `to` says.
+            // An answer goes to the asker, whatever `to` says.
             (Kind::AskResponse, Some(to)) if plan.answers.iter().any(|ask| asked_by(*ask, &to)) => {
                 let mut answers = plan.answers.iter();
                 let ask = answers.find(|ask| asked_by(**ask, &to));
@@ -285,7 +288,7 @@ impl State {
         }
     }
 
-    /// The recipients; `None` is "route this for me".
+    /// The recipients. `None` means that the routing table decides.
     fn recipients(
         &self,
         envelope: &Envelope,

@@ -1,5 +1,5 @@
-//! Where an outcome goes: to the join of its block, its machine, a block that it opens, or by the
-//! table. Nothing is changed here.
+//! Plans where an outcome goes: to the join of its block, to its machine, to a block that it
+//! opens, or where the routing table says. Nothing is changed here.
 
 use indexmap::IndexSet;
 
@@ -13,7 +13,7 @@ use super::work::{Forwarding, Member, Work, WorkflowPlace};
 use crate::model::{Address, Envelope, Kind, Opener, OutcomeWord, Resolved, Target};
 
 impl State {
-    /// Where an outcome would go, or why it may not.
+    /// Plan an outcome, or return why it is not accepted.
     pub(super) fn plan_outcome(
         &self,
         plan: &mut Plan,
@@ -42,7 +42,8 @@ impl State {
         let Some(mesh) = self.mesh(&from.mesh) else {
             return self.plan_target(plan, &Target::Core, status, row, Rule::NoRow);
         };
-        // What an evaluator says is its verdict, and not routed, unless it needs the human.
+        // The outcome of an evaluator is its verdict and is not routed, unless it needs the
+        // human.
         let blocked = status.is_some_and(OutcomeWord::is_blocked);
         if blocked && self.judges(from).is_some() {
             return self.plan_target(plan, &Target::Core, status, row, Rule::BlockedToCore);
@@ -72,7 +73,7 @@ impl State {
             route_to,
         };
         let routed = route(mesh, &outcome);
-        // What a member of a fan-out says goes to the join, unless it needs the human.
+        // The outcome of a member goes to the join, unless it needs the human.
         let place = self.place_of(envelope, known);
         if let Some(member) = place.and_then(WorkflowPlace::member) {
             let asks = match &routed {
@@ -127,7 +128,7 @@ impl State {
                 self.plan_target(plan, &target, status, row, rule)
             }
             Route::FanOut { members, join } => {
-                // Joined results of its own block go past the block.
+                // A worker that opened a block and got its results cannot open the block again.
                 if own_join {
                     return self.plan_target(plan, &Target::Core, status, row, Rule::NoRow);
                 }
@@ -146,7 +147,7 @@ impl State {
                 let rails = &mesh.guardrails.routing_error;
                 let misrouted = work.map_or(0, |work| work.misrouted);
                 match (&rails.fallback, rails.max_retries.unwrap_or(2)) {
-                    // Nobody wakes by their own message.
+                    // No worker is woken by its own message.
                     (Some(fallback), most)
                         if misrouted >= most && *fallback != Target::Agent(from.without_slot()) =>
                     {
@@ -182,7 +183,7 @@ impl State {
             && !work.is_some_and(|work| is_own_join(work, from))
     }
 
-    /// All that an author named.
+    /// All targets that the author named in `to`.
     fn wanted(&self, envelope: &Envelope) -> Vec<Addressee> {
         let directory = self.meshes.directory();
         let status = envelope.status.as_ref();
@@ -196,7 +197,7 @@ impl State {
             .collect()
     }
 
-    /// A block opens: a delivery for each member, with its part of the message.
+    /// Plan the opening of a block: one delivery per member, with its part of the message.
     pub(super) fn plan_block(
         &self,
         plan: &mut Plan,
@@ -207,7 +208,7 @@ impl State {
     ) -> Result<(), String> {
         let total = u32::try_from(members.len()).unwrap_or(u32::MAX);
         if members.is_empty() {
-            // It is finished there when the block opens.
+            // The delivery ends when the block opens.
             plan.deliver(Delivery {
                 row: Some(row),
                 ..self.accepted(&Address::from(join.clone()), Kind::TaskComplete)
@@ -215,7 +216,7 @@ impl State {
         }
         for ((agent, part), index) in members.into_iter().zip(0..) {
             let member = Member {
-                // Its own number, which it has when it is accepted.
+                // Replaced by the number of the outcome when that is accepted.
                 block: MessageNo::default(),
                 index,
                 total,
@@ -250,7 +251,7 @@ impl State {
             rule: Some(rule),
             ..self.accepted(&to, kind)
         });
-        // What asks the human is a question, and finishes nothing.
+        // A question to the human does not finish the work.
         match kind == Kind::AskHuman {
             true => Ok(()),
             false => plan.go(Forwarding::On),
@@ -258,14 +259,14 @@ impl State {
     }
 }
 
-/// Are these the results of a block that their recipient opened itself?
+/// Are these the results of a block that the worker opened itself?
 pub(super) fn is_own_join(work: &Work, who: &Address) -> bool {
     let joined = work.place().and_then(WorkflowPlace::joined);
     let opener = joined.and_then(|joined| joined.opener.as_ref());
     opener.is_some_and(|opener| opener.without_slot() == who.without_slot())
 }
 
-/// The word of an outcome, as far as it finishes work in spite of open asks.
+/// May an outcome with this word finish work that still has open asks?
 pub(super) fn ends_in_spite_of_asks(status: Option<&OutcomeWord>) -> bool {
     status.is_some_and(OutcomeWord::is_failure)
 }

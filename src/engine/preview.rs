@@ -1,7 +1,7 @@
-//! What a message will be, told before it is sent.
+//! Predicts the kind of a message before it is sent.
 //!
-//! Only what its text and the table of its mesh say counts: what its author and its
-//! recipients have in hand may be another thing when it arrives.
+//! Only the text and the routing table count. The work of the author and the recipients may
+//! change until the message arrives.
 
 use super::infer::{InferContext, Inferred, ReplyTarget, WorkKind, infer, kind_of_outcome};
 use super::route::{Addressee, Outcome, Route, block_for, route};
@@ -10,15 +10,15 @@ use crate::model::{Address, Directory, Envelope, Kind, Mesh, MsgId, Resolved};
 /// Why a message would not be accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unsendable {
-    /// Nobody may write this.
+    /// It is refused in any case.
     Never(String),
-    /// The table does not allow this outcome, unless the table has no say in it: the answer to
-    /// an ask, or the result of a member of a fan-out.
+    /// The routing table does not allow the outcome. It may still be accepted as the answer to
+    /// an ask or as the result of a member of a fan-out, which the table does not route.
     ByTable(String),
 }
 
-/// What a message will be to its first recipient. `answers` is the ask to core that it
-/// answers without naming it, and `mesh` is that of its sender.
+/// The kind that a message will have for its first recipient. `answers` is the ask to core that
+/// it answers without naming it. `mesh` is the sender's mesh.
 pub fn preview(
     envelope: &Envelope,
     to: &Address,
@@ -29,7 +29,7 @@ pub fn preview(
     let Envelope { from, status, .. } = envelope;
     let inferred = infer(&InferContext {
         from,
-        // The address of a machine is a recipient to everybody outside of its mesh.
+        // Outside its mesh, the address of a machine is a recipient.
         to: (!to.is_dispatch() || to.mesh != from.mesh).then_some(to),
         explicit: envelope.kind,
         status: status.as_ref(),

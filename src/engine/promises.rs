@@ -1,5 +1,5 @@
-//! What always holds. Checked after every step where assertions are on, and in the
-//! simulation; each check looks only at what the step had to do with.
+//! The invariants of the state. They are checked after every step in debug builds and in the
+//! simulation. After a step, only what the step changed is checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,18 +10,18 @@ use super::work::{Owes, Work};
 use super::worker::{Giving, WaitingOn, Worker, WorkerState};
 use crate::model::Address;
 
-/// A promise that does not hold, and how.
+/// A broken invariant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("promise {promise} is broken: {how}")]
 pub struct Broken {
     /// Its number in docs/architecture.md.
     pub promise: u8,
-    /// How.
+    /// What is wrong, with the names involved.
     pub how: String,
 }
 
 impl State {
-    /// Check what the last step had to do with.
+    /// Check what the last step changed.
     pub fn broken_promise(&self) -> Option<Broken> {
         let touched = &self.output.touched;
         let messages = touched.messages.iter().map(|(number, _)| *number);
@@ -48,7 +48,7 @@ impl State {
             .or_else(|| self.timers_wrong())
     }
 
-    /// 7: when no timer is set and no process lives, whatever is unfinished waits for a
+    /// 7: when no timer is set and no process is alive, every unfinished message waits for a
     /// named act of a human.
     pub fn stuck(&self) -> Option<Broken> {
         if !self.timers.is_empty() || self.workers.iter().any(|(_, worker)| worker.live) {
@@ -82,7 +82,8 @@ impl State {
         broken(7, format!("`{id}` is unfinished, and nothing will happen"))
     }
 
-    /// The workers that wait for a human: themselves, or because they have asked one that does.
+    /// The workers that wait for a human, directly or through an ask to another worker that
+    /// does.
     fn waiting_for_a_human(&self) -> BTreeSet<&Address> {
         let human = |(who, worker): &(&Address, &Worker)| {
             worker.stopped
@@ -98,7 +99,7 @@ impl State {
             .map(|(who, _)| who)
             .collect();
         loop {
-            // What waits for an agent waits for a human if all of its workers do.
+            // Work for an agent waits for a human if all its workers do.
             let agents = self.workers.addresses().filter(|who| {
                 let slots = self.slots(who).filter(|_| who.slot.is_none());
                 slots.is_some_and(|slots| {
@@ -121,7 +122,7 @@ impl State {
         }
     }
 
-    /// 1: every open delivery is somewhere that leads on.
+    /// 1: every open delivery is in a place from which it can continue.
     fn message_lost(&self, held: &OpenMessage) -> Option<Broken> {
         let facts = &held.facts;
         let number = facts.number;
@@ -180,7 +181,7 @@ impl State {
     fn worker_wrong(&self, who: &Address) -> Option<Broken> {
         let worker = self.workers.get(who)?;
         let status = &worker.status;
-        // 2: what is being given, or was given, says so on its ladder.
+        // 2: a message that is delivered, or being delivered, has that on its ladder.
         if let WorkerState::Starting { work, .. } | WorkerState::Working { work } = status {
             for number in &work.turn {
                 let delivery = self
@@ -202,7 +203,7 @@ impl State {
                 }
             }
         }
-        // 3: what needs a process has one, and nothing is given to who waits for a human.
+        // 3: a state that needs a process has one, and a worker in backoff has none.
         let needs = matches!(
             status,
             WorkerState::Starting { .. }
@@ -222,7 +223,7 @@ impl State {
         {
             return broken(3, format!("{who} is started without an attempt"));
         }
-        // 5: first in, first out: what is in hand was before what waits.
+        // 5: first in, first out: the current work came before the waiting work.
         if let (Some(work), Some((first, _))) = (status.work(), worker.inbox.first_key_value()) {
             let overtaken = work
                 .items
@@ -232,7 +233,7 @@ impl State {
                 return broken(5, format!("{who} was given something out of turn"));
             }
         }
-        // 6: nothing goes on for ever.
+        // 6: every chain ends.
         if status
             .work()
             .is_some_and(|work| work.hops > super::accept::HOPS + 2)
@@ -242,7 +243,7 @@ impl State {
         self.waits_for_nothing(who)
     }
 
-    /// 7: what waits, waits for something.
+    /// 7: a worker that waits has something to wait for.
     fn waits_for_nothing(&self, who: &Address) -> Option<Broken> {
         let worker = self.workers.get(who)?;
         let wrong = match &worker.status {
@@ -288,7 +289,7 @@ impl State {
         self.agent(who).is_some_and(|agent| agent.batch)
     }
 
-    /// 1: what came in is here, or has left.
+    /// 1: every accepted message is in the state or has left it.
     fn counts_wrong(&self) -> Option<Broken> {
         let counts = self.counts;
         let held = u64::try_from(self.messages.len()).unwrap_or(u64::MAX);
@@ -313,7 +314,7 @@ impl State {
                 return broken(10, format!("block {} is joined twice", joined.block.0));
             }
             if let Some(member) = place.member() {
-                // In older journals members had no numbers.
+                // In older journals, members had no index.
                 if member.total == 0 {
                     older.insert(member.block);
                 }
@@ -324,7 +325,8 @@ impl State {
         for (block, fan_out) in self.fan_outs.iter() {
             for (member, index) in fan_out.members.iter().zip(0..) {
                 let has = members.get(&(block, index)).copied().unwrap_or_default();
-                // One that gathers is decided: its members may be retried, and no longer count.
+                // The members of a block that is gathering no longer count. They may be
+                // retried.
                 let counts = !older.contains(&block) && fan_out.gathers().is_none();
                 if has != member.open && counts {
                     let open = member.open;
@@ -345,7 +347,7 @@ impl State {
         None
     }
 
-    /// 4: the times that are set are those that the state says.
+    /// 4: a restored state has the same timers.
     fn timers_wrong(&self) -> Option<Broken> {
         let folded = State::restore(&self.snapshot()).ok()?;
         if folded.timers != self.timers {

@@ -1,4 +1,5 @@
-//! What waits for a worker, and how it gets it: inboxes, leases, turns.
+//! Inboxes: messages are queued, withdrawn, edited and parked here. `dispatch` takes work out
+//! of them.
 
 use std::borrow::Cow;
 
@@ -9,7 +10,7 @@ use super::work::{Item, Owes, WorkflowPlace};
 use super::worker::QueuePosition;
 use crate::model::{Address, GateVerdict, Kind, Priority};
 
-/// The updates that wait for a worker that never has a turn.
+/// How many updates may wait for a worker.
 const UPDATES: usize = 100;
 
 impl State {
@@ -65,7 +66,7 @@ impl State {
         self.touch_agent(to);
     }
 
-    /// A message may become a member's work, or a joined result, when it is queued.
+    /// A delivery may become the work of a member or a joined result when it is queued.
     fn take_place(&mut self, number: MessageNo, to: &Address, place: Option<&WorkflowPlace>) {
         let Some(held) = self.messages.get_mut(number) else {
             return;
@@ -82,7 +83,7 @@ impl State {
         }
     }
 
-    /// An item that nobody will take.
+    /// Park an item that no worker will take.
     pub(super) fn park_item(&mut self, to: &Address, item: Item, why: &str) {
         if item.verdict.is_none() {
             let about = item.messages.first().copied();
@@ -94,7 +95,7 @@ impl State {
     }
 
     pub(super) fn park_messages(&mut self, to: &Address, item: &Item, why: &str) {
-        // The ask and the place first: what is told of them follows from the message.
+        // The ask and the member come first: notes about them refer to the message.
         if let Owes::Answer(ask) = item.owes {
             let body = format!("{to} will not answer: {why}");
             self.close_with_note(ask, to, "no answer will come", body);
@@ -120,7 +121,7 @@ impl State {
         }
     }
 
-    /// Updates wait for the next turn, and wake nobody.
+    /// Keep an update for the next turn. An update wakes no worker.
     pub(super) fn keep_update(&mut self, to: &Address, number: MessageNo) {
         if self.agent(to).is_none() {
             let why = Cow::Borrowed("never read: its recipient is no longer there");
@@ -144,7 +145,7 @@ impl State {
         }
     }
 
-    /// Take a message out of an inbox, if it is still there.
+    /// Remove a message from an inbox, if it is still there.
     pub(super) fn take_out(&mut self, from: &Address, number: MessageNo, step: Step, why: &str) {
         if self.pull(from, number).is_some() {
             self.end(number, from, step, Some(why.to_owned().into()));
@@ -157,7 +158,7 @@ impl State {
             let mut items = worker.into_iter().flat_map(|worker| worker.inbox.values());
             items.any(|item| item.messages == [number])
         };
-        // What waits for a slot waits for its agent.
+        // The items of a slot wait in the inbox of its agent.
         let agent = from.without_slot();
         let inbox = if has_it(from) { from } else { &agent };
         let worker = self.workers.get_mut(inbox)?;
@@ -171,7 +172,7 @@ impl State {
         Some(place)
     }
 
-    /// May its author still change a message, since nobody has it yet?
+    /// Can the author still edit a message, because nobody has received it?
     pub(super) fn is_retractable(&self, number: MessageNo) -> bool {
         let Some(held) = self.messages.get(number) else {
             return false;
@@ -184,7 +185,7 @@ impl State {
         held.facts.deliveries.iter().all(|delivery| {
             let to = &delivery.to;
             let mut ladder = delivery.ladder.iter();
-            // What a person has retried was given once.
+            // A message that a person retried was delivered once.
             let given = ladder.any(|entry| entry.step == Step::Leased);
             delivery.step() <= Step::Queued
                 && !given
@@ -199,7 +200,7 @@ impl State {
         })
     }
 
-    /// Is it an answer that waits for the others that its asker wants?
+    /// Is it an answer that waits because the asker's other asks are open?
     pub(super) fn is_waiting_answer(&self, number: MessageNo) -> bool {
         let Some(held) = self.messages.get(number) else {
             return false;
@@ -215,8 +216,7 @@ impl State {
         })
     }
 
-    /// Undo a message that its author has changed. Its places in inboxes are kept for
-    /// what it says now.
+    /// Undo a message that its author has edited. The new version keeps its inbox positions.
     pub(super) fn retract(&mut self, number: MessageNo) {
         let Some(held) = self.messages.remove(number) else {
             return;

@@ -1,5 +1,5 @@
-//! Who gets an accepted message at once: the worker whose inbox it goes to, who has asked, the
-//! human.
+//! Sends an accepted message to its recipients: to inboxes, to askers and to the human.
+//! Outcomes are routed later, in `outcomes`.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use super::work::{Owes, WorkflowPlace};
 use crate::model::{Address, Kind};
 
 impl State {
-    /// Give every delivery of a message that is not an outcome its way.
+    /// Send every delivery of a message that is not an outcome.
     pub(super) fn dispatch(&mut self, number: MessageNo, from: &Address, answers: &[MessageNo]) {
         for (to, kind) in self.deliveries(number) {
             match kind {
@@ -39,8 +39,8 @@ impl State {
         }
     }
 
-    /// An outcome may hand over, and answer or ask the human at once: what does not wait
-    /// for the end of its work goes its way now.
+    /// Send the deliveries of an outcome that do not wait for the end of its work: answers,
+    /// questions to the human and updates.
     pub(super) fn dispatch_besides(
         &mut self,
         number: MessageNo,
@@ -49,7 +49,7 @@ impl State {
     ) {
         for (to, kind) in self.deliveries(number) {
             match kind {
-                // Whether that ends the work is told when its outcome counts too.
+                // `settle_if_answered` is not called: the outcome has to count first.
                 Kind::AskResponse => {
                     for ask in answers {
                         self.answered(*ask, from, number);
@@ -62,7 +62,7 @@ impl State {
         }
     }
 
-    /// Give somebody an update.
+    /// Send an update.
     pub(super) fn inform(&mut self, number: MessageNo, to: &Address, kind: Kind) {
         match to.is_core() {
             true => self.reach_core(number, kind),
@@ -87,7 +87,7 @@ impl State {
         self.open_ask(number, &core, from);
     }
 
-    /// A message has reached the human.
+    /// Put a message into the inbox of core and notify the human.
     pub(super) fn reach_core(&mut self, number: MessageNo, kind: Kind) {
         self.reach_core_as(number, kind, None);
     }

@@ -1,8 +1,8 @@
-//! After a start: what was under way is reconsidered.
+//! After a start of tx, checks unfinished work against evidence: which processes are alive and
+//! what was delivered to them.
 //!
-//! Only what has no outcome is looked at again, against evidence: which process lives,
-//! and what is known to have been given to it. What tx itself lost in a crash is no
-//! failure of the agent's.
+//! Work that has an outcome is left alone. What tx lost in a crash is not a failure of the
+//! agent.
 
 use super::effect::Effect;
 use super::event::{Alive, ProcessExit};
@@ -28,7 +28,8 @@ impl State {
             let mut alive = alive.iter();
             alive.find(|found| found.pane.worker == *who && found.pane.attempt == attempt)
         };
-        // As they were: what comes of one may move another on, which is nobody's loss then.
+        // Compare with the state before recovery: recovering one worker may start another's
+        // next turn.
         let workers: Vec<(Address, bool, u32, u32)> = self
             .workers
             .iter()
@@ -63,7 +64,7 @@ impl State {
         self.run_gathering_again();
     }
 
-    /// Its process lives.
+    /// The process is alive.
     fn found(&mut self, who: &Address, by: Transition, turn: u32) {
         if by == Transition::KillAgain {
             self.kill(who);
@@ -73,7 +74,7 @@ impl State {
         {
             return self.found_starting(who, work, giving, turn);
         }
-        // Its times begin again, and what it was told in an earlier life is told again.
+        // Its deadlines start again, and `EndTurn` is sent again if it was sent before.
         let mut status = self.take_status(who);
         if let Some(work) = status.work_mut() {
             work.ended = false;
@@ -81,9 +82,9 @@ impl State {
         self.set(who, status);
     }
 
-    /// What it was being given has arrived, or has not.
+    /// Continue a delivery, depending on whether it has arrived.
     fn found_starting(&mut self, who: &Address, work: Box<Work>, giving: Giving, turn: u32) {
-        // A process that lives for one turn was started with it.
+        // A process in turn mode was started with its turn.
         let one_turn = self.started_as(who).mode == Mode::Turn;
         if one_turn || self.worker_mut(who).turn == turn {
             return self.taken_up(who, work);
@@ -101,7 +102,7 @@ impl State {
         }
     }
 
-    /// Its process is gone, and nobody saw it go.
+    /// The process is gone, and its exit was not seen.
     fn lost(&mut self, who: &Address) {
         match self.take_status(who) {
             WorkerState::Starting { work, .. } | WorkerState::Working { work } => {

@@ -1,5 +1,5 @@
-//! What a message refers to: what it answers, what its author has in hand, and which fan-out
-//! it belongs to.
+//! Resolves what a message refers to: the asks that it answers, its author's current work, and
+//! its place in a workflow.
 
 use super::infer::{ReplyTarget, WorkKind};
 use super::message_record::{Delivery, MessageNo, MessageRecord};
@@ -9,7 +9,7 @@ use super::worker::{Giving, WorkerState};
 use crate::model::{Address, Envelope, Mode, MsgId};
 
 impl State {
-    /// What has this id, of what is held and of what is known to have left.
+    /// The messages with this id, both unfinished and finished.
     pub(super) fn named<'k>(
         &'k self,
         id: &MsgId,
@@ -21,7 +21,7 @@ impl State {
         held.chain(past.filter(move |f| f.id == id || f.written.as_ref() == Some(&id)))
     }
 
-    /// What `in-reply-to` names. The open asks among it are answered.
+    /// What `in-reply-to` refers to. Open asks among it are added to `answers`.
     pub(super) fn reply(
         &self,
         envelope: &Envelope,
@@ -37,7 +37,7 @@ impl State {
                     continue;
                 }
                 let open = self.asks.get(facts.number, from);
-                // Whoever writes to a mesh may answer its machine or its entry point.
+                // A reply to a mesh may answer its machine or its entry point.
                 let for_mesh = |to: &Address| {
                     let asker = open.map_or(&facts.from, |ask| &ask.asker);
                     asker.mesh == to.mesh && (to.is_dispatch() || asker.is_dispatch())
@@ -56,11 +56,12 @@ impl State {
                         ReplyTarget::Open(id.clone())
                     }
                     _ if by_recipient && facts.asked(from) => ReplyTarget::Closed(id.clone()),
-                    // What another asked of core is not this one's to be answered.
+                    // Core cannot answer another agent's ask by writing to this recipient.
                     _ if from.is_core() && facts.asked(from) => {
                         ReplyTarget::SomebodyElses(id.clone())
                     }
-                    // Ids are their authors' own: what was given to this sender is meant.
+                    // Two authors may use the same id. The message that this sender got is
+                    // meant.
                     _ if facts.delivery(from).is_some() || facts.from == *from => {
                         ReplyTarget::Cause(id.clone())
                     }
@@ -76,7 +77,7 @@ impl State {
         reply.unwrap_or(ReplyTarget::NoAsk)
     }
 
-    /// What the author of a wrong `in-reply-to` could have meant.
+    /// The asks that the author of a wrong `in-reply-to` could have meant, as a hint.
     pub(super) fn open_asks(&self, of: Option<&Address>, asker: &Address) -> String {
         let Some(recipient) = of else {
             return String::new();
@@ -92,7 +93,8 @@ impl State {
         }
     }
 
-    /// Who asked what a message answers too late: what it names, else what is in hand.
+    /// Who asked the question that a late answer is for: by `in-reply-to`, or else by the
+    /// current work.
     pub(super) fn asker(&self, envelope: &Envelope, known: &[MessageRecord]) -> Option<Address> {
         let from = &envelope.from;
         let named = envelope.in_reply_to.iter().find_map(|id| {
@@ -107,7 +109,7 @@ impl State {
         })
     }
 
-    /// The asks in the author's hand that a late answer speaks of.
+    /// The closed asks in the author's current work that a late answer is for.
     pub(super) fn late_asks(&self, envelope: &Envelope) -> Vec<MessageNo> {
         let Some(work) = self.given(&envelope.from) else {
             return Vec::new();
@@ -124,7 +126,7 @@ impl State {
         asks.filter(|ask| named(ask) && !open(ask)).collect()
     }
 
-    /// The oldest open ask to core of an agent: what a message from core to it answers.
+    /// The oldest open ask of an agent to core. A message from core answers it.
     pub fn asks_core(&self, agent: &Address) -> Option<MsgId> {
         let workers = self.workers.of_agent(agent);
         let asking = workers.flat_map(|(_, worker)| &worker.asking);
@@ -146,8 +148,8 @@ impl State {
         }
     }
 
-    /// The work that an agent was given. What still waits for its process to come up, or
-    /// for the one before to end, can have no outcome.
+    /// The current work of an agent, if it was delivered. Work whose process has not started
+    /// yet can have no outcome.
     pub(super) fn given(&self, agent: &Address) -> Option<&Work> {
         if self.output.outside.as_ref() == Some(agent) {
             return None;
@@ -171,8 +173,9 @@ impl State {
         }
     }
 
-    /// Can a message not be of the work that its author has in hand: written before that
-    /// was handed over, or while nobody knows whether it was? What names it knows it.
+    /// Is a message certainly not about its author's current work? True if it was written
+    /// before that was delivered, or while the delivery was unconfirmed, and does not name the
+    /// work.
     pub(super) fn is_outside(&self, envelope: &Envelope, written: Option<u32>) -> bool {
         let worker = self.workers.get(&envelope.from);
         let Some((worker, work)) = worker.and_then(|w| Some((w, w.status.work()?))) else {
@@ -183,7 +186,7 @@ impl State {
         (before || unconfirmed) && !self.names_what_it_has(envelope)
     }
 
-    /// Does a message name something that its author was given with the work in hand?
+    /// Does a message name one that was delivered to its author with the current work?
     pub(super) fn names_what_it_has(&self, envelope: &Envelope) -> bool {
         let worker = self.workers.get(&envelope.from);
         let Some(work) = worker.and_then(|worker| worker.status.work()) else {
@@ -196,8 +199,8 @@ impl State {
         })
     }
 
-    /// The place in a workflow that an agent's outcome belongs to: that of the dead letter it
-    /// names, else that of its work, or with nothing in hand that of its last.
+    /// The place in a workflow that an outcome belongs to: that of the dead letter that it
+    /// names, or else of the current work, or else of the previous work.
     pub(super) fn place_of<'k>(
         &'k self,
         envelope: &Envelope,
@@ -224,7 +227,7 @@ impl State {
     }
 }
 
-/// What a message rather answers, if it names several.
+/// The stronger of two references.
 fn likelier(best: Option<ReplyTarget>, found: ReplyTarget) -> ReplyTarget {
     let likely = |reply: &ReplyTarget| match reply {
         ReplyTarget::Open(_) => 5,

@@ -1,4 +1,4 @@
-//! Meshes come, change and go while work is under way. The newest version decides
+//! Applies changed and removed meshes while work is in progress. The newest version decides
 //! everything after it was loaded.
 
 use super::event::LoadedMesh;
@@ -35,7 +35,8 @@ impl State {
                 let why = "never read: its recipient was removed from its mesh";
                 self.end(number, &who, Step::Finished, Some(why.into()));
             }
-            // What is in hand goes on until its turn ends; who waits, waits for nothing.
+            // Current work continues until its turn ends. A worker that waits for answers stops
+            // waiting.
             self.after_ask(&who);
             self.end_if_removed(&who);
         }
@@ -45,14 +46,14 @@ impl State {
         }
     }
 
-    /// An agent that is no longer in its mesh gets nothing more, and nobody can answer
-    /// it: its work ends here.
+    /// Park the work of an agent that is no longer in its mesh: it gets no more turns, and
+    /// nobody can answer it.
     pub(super) fn park_removed(&mut self, who: &Address, work: Work) {
         self.park(who, work, "its agent was removed from its mesh");
     }
 
-    /// An agent that is no longer in its mesh needs no process when it is idle, and neither does
-    /// a worker above the number that its agent has now.
+    /// End the idle process of an agent that is no longer in its mesh, or of a slot that its
+    /// agent no longer has.
     pub(super) fn end_if_removed(&mut self, who: &Address) {
         if self.agent(who).is_none() || !self.is_current(who) {
             self.end_idle(who, "its agent was removed");

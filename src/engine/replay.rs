@@ -1,4 +1,5 @@
-//! The past, judged again: what would have become of a message under another table.
+//! Judges a past message again: what would have happened to it under another mesh config.
+//! Nothing is sent or changed.
 
 use super::event::{AttemptId, LoadedMesh, ProcessExit, Traits};
 use super::message_record::{MessageNo, MessageRecord};
@@ -8,20 +9,20 @@ use super::work::Forwarding;
 use super::worker_state::WorkerState;
 use crate::model::{Address, Envelope, Kind, Line, Mode, MsgId, OutcomeWord, Rearmatter, utc};
 
-/// What a message comes to.
+/// The decision about a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Judged {
-    /// It goes to these, and is this to each of them.
+    /// It goes to these recipients, with this kind for each.
     To(Vec<(Address, Kind)>),
-    /// It is the outcome of a stage, and its machine goes on so.
+    /// It is the outcome of a stage, and its machine would do this.
     Moves(String),
-    /// It is refused, for this reason.
+    /// It is refused for this reason.
     Refused(String),
 }
 
 impl State {
-    /// What a message would come to here and now, with what is known of the past. Nothing is
-    /// changed.
+    /// Decide about a message in the current state, with these records of finished messages.
+    /// Nothing is changed.
     pub fn judge_message(
         &self,
         envelope: &Envelope,
@@ -32,8 +33,8 @@ impl State {
         self.judge_planned(envelope, parts, said, known, false)
     }
 
-    /// What the outcome would come to that a process prints, which ends with this exit here and
-    /// now, and the id of that outcome; `None` if its exit is not an outcome.
+    /// Decide about the outcome that a process would print if it ended now with this exit.
+    /// Returns the outcome's id too; `None` if the exit is not an outcome.
     pub fn judge_exit(&self, pane: &AttemptId, exit: &ProcessExit) -> Option<(MsgId, Judged)> {
         let ProcessExit::Code {
             code,
@@ -92,7 +93,7 @@ impl State {
         }
     }
 
-    /// The threads of what an agent has in hand, or had last.
+    /// The threads of an agent's current or previous work.
     pub fn threads_in_hand(&self, agent: &Address) -> Vec<MessageNo> {
         let Some(worker) = self.workers.get(agent) else {
             return Vec::new();
@@ -105,8 +106,7 @@ impl State {
         threads.cloned().unwrap_or_default()
     }
 
-    /// Put a mesh in the place of the one of its name, for judging alone: nothing that
-    /// a reload would do is done. Gives back the one that was there.
+    /// Replace a mesh for judging only, without the effects of a reload. Returns the old one.
     pub fn exchange_mesh(&mut self, loaded: LoadedMesh) -> Option<LoadedMesh> {
         self.meshes.insert(loaded)
     }

@@ -1,4 +1,5 @@
-//! A round: the gates that outcomes go through at once, and what they have reported so far.
+//! A round: gates or hooks that run together, and their reports so far. The rules that act on a
+//! round are in `checking`, `hooks` and `late`.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,36 +10,36 @@ use super::skipped::is_false;
 use super::work::Routed;
 use crate::model::{Address, GateReport, GateVerdict, MANIFEST_GATE, OnGateError, Seconds};
 
-/// The gates that outcomes go through.
+/// Gates or hooks that run together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Round {
     /// The gates that have not reported yet.
     pub pending: Vec<Pending>,
-    /// What the others found.
+    /// The reports so far.
     pub reports: Vec<Reported>,
-    /// How long they may take together, in milliseconds.
+    /// The timeout of the whole round, in milliseconds.
     pub time: i64,
-    /// The jobs that were asked for, in the order of the gates that they report for.
+    /// The jobs of the round, in the order of the pending gates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<Job>,
-    /// What it is for.
+    /// Why the round is run.
     #[serde(default, skip_serializing_if = "RoundPurpose::is_outcomes")]
     pub purpose: RoundPurpose,
 }
 
-/// What a round is for.
+/// Why a round is run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RoundPurpose {
     /// Gates check outcomes.
     #[default]
     Outcomes,
-    /// It comes before the work is given.
+    /// Hooks or gates run before the work is delivered.
     Before {
-        /// Why the work is given again, if it is.
+        /// The reason if the work is delivered again.
         why: Option<String>,
     },
-    /// It comes after the work.
+    /// Hooks run after the work.
     After {
         /// The outcomes that have passed their gates.
         outcomes: Vec<MessageNo>,
@@ -54,16 +55,16 @@ impl RoundPurpose {
 /// A gate that has not reported yet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pending {
-    /// The outcome that it checks.
+    /// The outcome that is checked.
     pub outcome: MessageNo,
-    /// Its name.
+    /// The name of the gate.
     pub gate: String,
-    /// What follows when it cannot tell.
+    /// What follows if the gate gives no verdict.
     pub on_error: OnGateError,
-    /// What it finds does not keep the outcome: its author is told.
+    /// A failure is only a warning for the author.
     #[serde(default, skip_serializing_if = "is_false")]
     pub warns: bool,
-    /// Who reports.
+    /// Who reports for the gate.
     pub by: Reporter,
 }
 
@@ -71,20 +72,20 @@ pub struct Pending {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reporter {
-    /// So many of the jobs of the round, in their order.
+    /// The next jobs of the round, this many.
     Jobs(usize),
-    /// The jobs that look into claims.
+    /// The jobs that verify claims.
     Claims {
-        /// What is wrong with the claims themselves.
+        /// Claims that are wrong without running a job.
         wrong: Vec<String>,
-        /// The exit code that each claim is true with, and the claim.
+        /// The exit code that confirms each claim, and the claim.
         claims: Vec<(i32, Claim)>,
     },
-    /// An agent, under this job number of the author's.
+    /// An agent that gives a verdict.
     Evaluator {
-        /// The agent.
+        /// The evaluating agent.
         agent: Address,
-        /// The number.
+        /// The job number of the author under which the verdict was requested.
         job: u32,
     },
 }
@@ -92,50 +93,50 @@ pub enum Reporter {
 /// A report in a round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reported {
-    /// The outcome that it is about.
+    /// The outcome that was checked.
     pub outcome: MessageNo,
-    /// What was found.
+    /// The verdict and findings.
     pub report: GateReport,
-    /// What follows if it is an error.
+    /// What follows if the verdict is an error.
     pub on_error: OnGateError,
     /// Can the gate be run again after an error?
     pub repeats: bool,
 }
 
-/// An outcome that came when its work was over, and is being checked.
+/// A late outcome that is being checked, after its work was over.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LateCheck {
-    /// The outcome.
+    /// The outcome and its destination.
     pub outcome: Routed,
-    /// The parked messages that it finishes.
+    /// The parked messages that the outcome finishes.
     pub parked: Vec<MessageNo>,
-    /// What is known of those that have left.
+    /// The records of those that have left the state.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known: Vec<MessageRecord>,
-    /// The jobs of its round.
+    /// The number of the round's job batch.
     pub job: u32,
-    /// Its gates.
+    /// The gates and their reports.
     pub round: Round,
-    /// How often gates could not tell.
+    /// How often gates gave no verdict.
     pub errors: u32,
-    /// When its time is over.
+    /// The deadline of the check, in milliseconds since 1970.
     pub due: i64,
 }
 
 impl Round {
-    /// It may take this long at least.
+    /// Raise the timeout to at least this.
     pub(super) fn allow(&mut self, time: Seconds) {
         let time = i64::try_from(time.0).unwrap_or(i64::MAX / 4_000);
         self.time = self.time.max(time.saturating_mul(1_000));
     }
 
-    /// The names of what has not reported yet.
+    /// The names of the gates that have not reported yet.
     pub(super) fn waits_for(&self) -> String {
         let names = self.pending.iter().map(|pending| pending.gate.as_str());
         names.collect::<Vec<_>>().join(", ")
     }
 
-    /// Does it come before the work? Then none of its jobs is run after one that failed.
+    /// Is the round before the work? Then a failed job skips the rest.
     pub(super) fn is_before(&self) -> bool {
         match self.purpose {
             RoundPurpose::Before { .. } => true,
@@ -149,7 +150,8 @@ impl Round {
         reports.any(|it| it.outcome == outcome && it.report.gate == gate)
     }
 
-    /// A gate needs nobody to report: it has found this. Running it again would change nothing.
+    /// Add a report that needed no job or evaluator. Running the gate again would change
+    /// nothing.
     pub(super) fn report_at_once(
         &mut self,
         outcome: MessageNo,
@@ -169,14 +171,14 @@ impl Round {
         self.pending.is_empty() && !self.reports.is_empty()
     }
 
-    /// Do jobs of it still run?
+    /// Are jobs of the round still running?
     pub(super) fn waits_for_jobs(&self) -> bool {
         self.pending
             .iter()
             .any(|pending| pending.by.jobs().is_some())
     }
 
-    /// Take the results of all jobs in. What was reported comes back.
+    /// Add the results of all jobs and return the new reports.
     pub(super) fn absorb(&mut self, results: &[JobResult]) -> Vec<Reported> {
         let mut results = results;
         let mut reports = Vec::new();
@@ -201,7 +203,7 @@ impl Round {
         reports
     }
 
-    /// Take the report of an evaluator in, if it is waited for.
+    /// Add the report of an evaluator, if it is pending.
     pub(super) fn evaluated(&mut self, job: u32, found: &GateReport) -> Option<Reported> {
         let is_meant = |pending: &Pending| match pending.by {
             Reporter::Evaluator { job: known, .. } => known == job,
@@ -218,7 +220,7 @@ impl Round {
         Some(reported)
     }
 
-    /// Their time is over: those that have not reported cannot tell.
+    /// The round has timed out. Gates that have not reported give no verdict.
     pub(super) fn give_up(&mut self) -> Vec<Reported> {
         let pending = std::mem::take(&mut self.pending);
         let late = pending.iter().map(|pending| {
@@ -230,7 +232,7 @@ impl Round {
         late
     }
 
-    /// The evaluators that are waited for, each with its job.
+    /// The pending evaluators, each with its job number.
     pub(super) fn evaluators(&self) -> Vec<(Address, u32)> {
         let all = self.pending.iter().filter_map(|pending| match &pending.by {
             Reporter::Evaluator { agent, job } => Some((agent.clone(), *job)),
@@ -239,7 +241,7 @@ impl Round {
         all.collect()
     }
 
-    /// The findings of all gates that failed, each under its name.
+    /// The findings of all failed gates, each under the gate's name.
     pub(super) fn findings(&self) -> String {
         let failed = self
             .reports
@@ -254,14 +256,14 @@ impl Round {
         lines.join("\n\n")
     }
 
-    /// Did a gate fail?
+    /// Has a gate failed?
     pub(super) fn failed(&self) -> bool {
         self.reports
             .iter()
             .any(|it| it.report.verdict == GateVerdict::Fail)
     }
 
-    /// Did only the check of the manifest's files fail?
+    /// Has only the check of the manifest's files failed?
     pub(super) fn failed_by_files_alone(&self) -> bool {
         let mut failed = self.reports.iter();
         let failed = failed
@@ -271,14 +273,14 @@ impl Round {
         gates.peek().is_some() && gates.all(|gate| gate == MANIFEST_GATE)
     }
 
-    /// The errors that block.
+    /// The errors that block the outcome.
     pub(super) fn errors(&self) -> impl Iterator<Item = &Reported> {
         self.reports.iter().filter(|it| {
             it.report.verdict == GateVerdict::Error && it.on_error == OnGateError::Block
         })
     }
 
-    /// The reports that stand when the gates that could not tell are run again.
+    /// The reports to keep when gates without a verdict run again.
     pub(super) fn kept(&self) -> Vec<Reported> {
         let is_kept = |it: &&Reported| {
             it.report.verdict != GateVerdict::Error || it.on_error == OnGateError::Pass
@@ -288,7 +290,7 @@ impl Round {
 }
 
 impl Reporter {
-    /// The number of its jobs, if it has jobs.
+    /// The number of jobs, or `None` for an evaluator.
     fn jobs(&self) -> Option<usize> {
         match self {
             Reporter::Jobs(count) => Some(*count),

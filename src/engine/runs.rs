@@ -1,4 +1,4 @@
-//! Runs: everything that one task from core causes, what it may cost, and when it is over.
+//! Runs: all messages that follow from one task of core, their limits, and when a run is over.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,71 +9,71 @@ use super::message_record::{MessageNo, MessageRecord, Totals};
 use super::state::State;
 use crate::model::{Address, Feature, Mesh, Name, Spent};
 
-/// The runs that are under way, by their first messages.
+/// The runs in progress, by their first messages.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Runs(BTreeMap<MessageNo, Run>);
 
-/// A run that is under way.
+/// A run in progress.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Run {
-    /// Its messages that are held.
+    /// How many of its messages are unfinished.
     open: u32,
-    /// The mesh that was given the task.
+    /// The mesh that got the task.
     mesh: Option<Name>,
-    /// The messages of agents in it.
+    /// How many messages agents have sent.
     messages: u32,
     by_agent: BTreeMap<Address, u32>,
-    /// The agents that have completed at core.
+    /// The agents whose outcomes have reached core.
     completed: BTreeSet<Name>,
     /// Those of them whose last outcome was `error`.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     failed: BTreeSet<Name>,
     ended: bool,
-    /// The last state of its machine gave the result; was it an `error`?
+    /// Set when the last state of its machine gave the result: whether that was an `error`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     result: Option<bool>,
-    /// A person gave up a machine of it.
+    /// A person gave up a machine of the run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     dropped: bool,
-    /// The agents that have finished work in it, other than with `error`.
+    /// The agents that have finished work in the run, other than with `error`.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     finished: BTreeSet<Address>,
-    /// What each agent has used in it.
+    /// The usage per agent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     spent: BTreeMap<Address, Spent>,
-    /// The agents that everything was done for that comes before their first turn, each with
-    /// the feature it was done for.
+    /// The agents whose hooks before the first turn are done, each with the feature they were
+    /// done for.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     prepared: BTreeSet<(Address, Option<Feature>)>,
     /// The newest outcomes that reached core.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     outcomes: Vec<RunOutcome>,
-    /// Its first message, if that was finished when a late message came.
+    /// The record of the first message, if the run continued after that had left.
     first: Option<Box<MessageRecord>>,
 }
 
-/// What a message costs its run.
+/// The result of counting a message of a run.
 pub(super) enum BudgetCheck {
-    /// It is within all limits.
+    /// The run is within all limits.
     Within,
-    /// It is over a limit that only warns, for the first time.
+    /// The run is over a limit that only warns, for the first time.
     Warned(String),
-    /// It is over a limit.
+    /// The run is over a limit.
     Over(String),
 }
 
-/// What a run and an agent have sent.
+/// How many messages a run and one agent in it have sent.
 struct MessageCounts {
     messages: u32,
     by_agent: u32,
 }
 
-/// How many outcomes of a run are remembered for what is done when it is complete.
+/// How many outcomes of a run are kept for its completion hooks.
 const OUTCOMES: usize = 20;
 
 impl Runs {
-    /// Was everything done for an agent that comes before its first turn?
+    /// Are the hooks before an agent's first turn done?
     pub(super) fn is_prepared(
         &self,
         number: MessageNo,
@@ -98,7 +98,7 @@ impl Runs {
         }
     }
 
-    /// The folder of a feature is gone.
+    /// The worktree of a feature was removed.
     pub(super) fn unprepare_feature(&mut self, mesh: &Name, feature: &Feature) {
         for run in self.0.values_mut() {
             let is_meant = |who: &Address, of: &Option<Feature>| {
@@ -108,7 +108,7 @@ impl Runs {
         }
     }
 
-    /// An outcome has reached core.
+    /// Keep an outcome that has reached core.
     pub(super) fn remember(&mut self, number: MessageNo, outcome: RunOutcome) {
         if let Some(run) = self.0.get_mut(&number) {
             run.outcomes.push(outcome);
@@ -130,17 +130,17 @@ impl Runs {
         self.0.remove(&number);
     }
 
-    /// One more message of a run is held.
+    /// Count one more unfinished message.
     pub(super) fn add_one(&mut self, number: MessageNo) {
         self.0.entry(number).or_default().open += 1;
     }
 
-    /// Are messages of a run held besides its first?
+    /// Does a run have unfinished messages besides its first?
     pub(super) fn has_others(&self, number: MessageNo) -> bool {
         self.0.get(&number).is_some_and(|run| run.open > 1)
     }
 
-    /// The runs that were begun in a mesh.
+    /// The runs that began in a mesh.
     pub(super) fn of_mesh(&self, mesh: &Name) -> Vec<MessageNo> {
         let runs = self.0.iter();
         let runs = runs.filter(|(_, run)| run.mesh.as_ref() == Some(mesh));
@@ -151,14 +151,14 @@ impl Runs {
         self.0.keys().copied()
     }
 
-    /// An agent has finished work of a run.
+    /// An agent has finished work in a run.
     pub(super) fn finished(&mut self, number: MessageNo, who: &Address) {
         if let Some(run) = self.0.get_mut(&number) {
             run.finished.insert(who.without_slot());
         }
     }
 
-    /// Count what an agent has used for a run, if that is under way.
+    /// Add usage of an agent to a run in progress.
     pub(super) fn spent(&mut self, number: MessageNo, who: &Address, spent: &Spent) {
         if let Some(run) = self.0.get_mut(&number) {
             let known = run.spent.entry(who.without_slot()).or_default();
@@ -186,12 +186,12 @@ impl Runs {
         self.0.get(&number)?.mesh.as_ref()
     }
 
-    /// What is known of the first message of a run that goes on after that was finished.
+    /// The record of the first message of a run that continued after that message had left.
     pub(super) fn first_of(&self, number: MessageNo) -> Option<&MessageRecord> {
         self.0.get(&number)?.first.as_deref()
     }
 
-    /// The first message of a run that goes on again has got further.
+    /// Replace the record of a first message that has left.
     pub(super) fn update_first(&mut self, facts: &MessageRecord) {
         let run = self.0.get_mut(&facts.number);
         if let Some(first) = run.and_then(|run| run.first.as_mut()) {
@@ -199,14 +199,14 @@ impl Runs {
         }
     }
 
-    /// The last state of the machine that the run began with has given its result.
+    /// The last state of the run's machine has given the result.
     pub(super) fn set_result(&mut self, number: MessageNo, failed: bool) {
         if let Some(run) = self.0.get_mut(&number) {
             run.result = Some(failed);
         }
     }
 
-    /// A person gave up a machine of the run: it will not be complete.
+    /// A person gave up a machine of the run, so the run cannot complete.
     pub(super) fn set_dropped(&mut self, number: MessageNo) {
         if let Some(run) = self.0.get_mut(&number) {
             run.dropped = true;
@@ -227,7 +227,7 @@ impl Runs {
 }
 
 impl State {
-    /// The agents of a mesh that have finished work in a run that is under way.
+    /// The agents of a mesh that have finished work in a run in progress.
     pub fn finished_in(&self, run: MessageNo, mesh: &Name) -> Vec<Name> {
         let run = self.runs.0.get(&run).into_iter();
         let finished = run.flat_map(|run| &run.finished);
@@ -235,12 +235,12 @@ impl State {
         finished.map(|who| who.agent.clone()).collect()
     }
 
-    /// Has a run that is still held come to its end? What is left of it is only cleared.
+    /// Has a run ended that is still in the state? Only its cleanup is left.
     pub fn run_has_ended(&self, run: MessageNo) -> bool {
         self.runs.0.get(&run).is_some_and(|run| run.ended)
     }
 
-    /// Has a run that is still held come to its end by an `error`?
+    /// Has such a run ended with an `error`?
     pub fn run_has_failed(&self, run: MessageNo) -> bool {
         let run = self.runs.0.get(&run).filter(|run| run.ended);
         let mesh = run.and_then(|run| self.mesh(run.mesh.as_ref()?));
@@ -248,7 +248,7 @@ impl State {
             .is_some_and(|(run, mesh)| run.has_failed(mesh))
     }
 
-    /// A run begins, or is found again in what is known of the past.
+    /// Begin a run, or reopen one that was over.
     pub(super) fn open_run(
         &mut self,
         number: MessageNo,
@@ -259,14 +259,14 @@ impl State {
         let run = self.runs.0.entry(number).or_default();
         run.mesh = run.mesh.take().or_else(|| mesh.cloned());
         let first = known.iter().find(|facts| facts.number == number);
-        // What its first message left with counts on. A note that came after that may have
-        // opened it again, with nothing known of it.
+        // A reopened run continues with its old totals. A note that came before may have
+        // reopened it without them.
         if let Some(first) = first.filter(|_| !is_held && run.first.is_none()) {
             run.go_on(first);
         }
     }
 
-    /// Count a message of an agent.
+    /// Count a message of an agent against the limits of its run.
     pub(super) fn spend(&mut self, run: Option<MessageNo>, from: &Address) -> BudgetCheck {
         let own = self.mesh(&from.mesh).map(|mesh| {
             let agent = mesh.agents.get(&from.agent);
@@ -297,7 +297,7 @@ impl State {
         }
     }
 
-    /// An agent's outcome has reached core: is the run over?
+    /// The outcome of an agent has reached core. The run may be complete.
     pub(super) fn completed(&mut self, run: Option<MessageNo>, agent: &Address, failed: bool) {
         let Some((number, mesh)) = run.and_then(|run| Some((run, self.runs.mesh_of(run)?))) else {
             return;
@@ -356,7 +356,7 @@ impl State {
         self.tell_core_again(&headline, body, Some(number));
     }
 
-    /// Does a message of this run wait for an agent of its mesh?
+    /// Is a message of this run queued for an agent of its mesh?
     fn has_queued(&self, number: MessageNo) -> bool {
         let mesh = self.runs.mesh_of(number);
         let of_mesh = |(address, _): &(&Address, _)| Some(&address.mesh) == mesh;
@@ -368,7 +368,7 @@ impl State {
         })
     }
 
-    /// Does a message belong to a run whose result is wanted in the core session?
+    /// Does the message belong to a run whose result is wanted in the core session?
     pub(super) fn is_wanted_in_core(&self, number: MessageNo) -> bool {
         let run = self.messages.facts(number).and_then(|facts| facts.run);
         let first = run.and_then(|run| {
@@ -378,9 +378,9 @@ impl State {
         first.is_some_and(|first| first.inject_response)
     }
 
-    /// A message of a run has left: the first one follows when it is the last.
+    /// A message of a run has left. The first message leaves after all others.
     pub(super) fn run_lost_one(&mut self, number: MessageNo) {
-        // What leaves may have been the last that kept it from its end.
+        // This message may have been the last that kept the run from ending.
         self.end_run_if_complete(number);
         let Some(run) = self.runs.0.get_mut(&number) else {
             return;
@@ -417,7 +417,7 @@ impl State {
 }
 
 impl Run {
-    /// It goes on though its first message was finished: what that left with counts on.
+    /// Continue a run whose first message has left, with the old totals.
     fn go_on(&mut self, first: &MessageRecord) {
         let to = first.deliveries.first().map(|delivery| &delivery.to.mesh);
         self.mesh = to.cloned();
@@ -436,7 +436,7 @@ impl Run {
         self.first = Some(Box::new(first.clone()));
     }
 
-    /// Did it end by an `error`, as far as it has ended?
+    /// Did the run end with an `error`? Only meaningful when it has ended.
     fn has_failed(&self, mesh: &Mesh) -> bool {
         let named = &mesh.completion_agents;
         let mut failed = self.failed.iter();

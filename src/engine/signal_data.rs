@@ -1,10 +1,10 @@
-//! What is told of a worker, and what that is to it.
+//! A report about a worker with its data, and the [`Signal`] that it amounts to.
 
 use super::event::{Dialog, ProcessExit, Sent};
 use super::transitions::Signal;
 use super::worker::{Shows, Worker, WorkerState};
 
-/// What is told of a worker, with what it says.
+/// A signal with its data.
 pub(super) enum SignalData {
     Started(Option<String>),
     Ready,
@@ -18,14 +18,14 @@ pub(super) enum SignalData {
         guessed: bool,
     },
     Exited(ProcessExit),
-    /// Its status has lasted long enough.
+    /// The deadline of the current state has passed.
     Due,
     /// All gates have reported.
     Checked,
 }
 
 impl SignalData {
-    /// What that is to a worker, by the turn that it has in hand.
+    /// The signal for this worker, depending on its current turn.
     pub(super) fn signal(&self, worker: &Worker) -> Signal {
         match self {
             SignalData::Started(_) => Signal::Started,
@@ -48,7 +48,7 @@ impl SignalData {
         }
     }
 
-    /// The turn that it is about and no other.
+    /// The turn that the report is about. `None` if it is not about one particular turn.
     pub(super) fn turn(&self) -> Option<u32> {
         match self {
             SignalData::Delivered(turn) | SignalData::NotDelivered(turn, ..) => Some(*turn),
@@ -64,7 +64,7 @@ impl SignalData {
         }
     }
 
-    /// What the pane shows from now on, where it showed this before.
+    /// What the pane shows after this report.
     pub(super) fn shows(&self, before: Shows) -> Shows {
         match self {
             SignalData::Ready => Shows::Ready,
@@ -73,7 +73,7 @@ impl SignalData {
             SignalData::Asked(_) => Shows::Dialog,
             SignalData::Limited { .. } => Shows::Limited,
             SignalData::Exited(_) => Shows::Unknown,
-            // It may have been overtaken by what the pane showed then.
+            // A newer report about the pane may have come before this one.
             SignalData::Delivered(turn) => match before {
                 Shows::Ready => Shows::Busy(Some(*turn)),
                 Shows::Idle(last) if last < *turn => Shows::Busy(Some(*turn)),
@@ -92,7 +92,7 @@ impl SignalData {
 }
 
 impl Worker {
-    /// Is it at something that nobody gave it?
+    /// Is the worker in a turn that it began by itself?
     fn does_its_own(&self) -> bool {
         match &self.status {
             WorkerState::Working { work } => work.is_own(),

@@ -1,6 +1,5 @@
-//! What happened to a worker, heard or passed over: what speaks of an older process, of
-//! something that was told before, of an older check or of a time that is over does nothing.
-//! What is heard is acted on by the table.
+//! Receives reports about workers and drops the outdated ones: about an older process, an older
+//! report, an older check or an old deadline. The rest goes through the table to `act`.
 
 use super::event::{AttemptId, Event};
 use super::jobs::{JobOwner, JobResult};
@@ -14,7 +13,7 @@ use crate::model::{Address, Mode};
 impl State {
     pub(super) fn pane_event(&mut self, event: Event) {
         let mut alive = true;
-        let (pane, no, mut told) = match event {
+        let (pane, no, mut data) = match event {
             Event::PaneStarted { pane, session } => (pane, 0, SignalData::Started(session)),
             Event::PaneReady { pane, no } => (pane, no, SignalData::Ready),
             Event::PaneIdle { pane, turn, no } => (pane, no, SignalData::Idle(turn)),
@@ -58,12 +57,12 @@ impl State {
         let Some(known) = self.workers.get(&worker) else {
             return;
         };
-        if let (SignalData::Busy(turn @ None), 0) = (&mut told, no) {
-            // When nobody counted, it was taken for the turn in hand.
+        if let (SignalData::Busy(turn @ None), 0) = (&mut data, no) {
+            // Journals from before reports were numbered mean the current turn.
             *turn = Some(known.turn);
         }
         let from = known.status.is();
-        let signal = told.signal(known);
+        let signal = data.signal(known);
         let idle = matches!(signal, Signal::Ready | Signal::Idle | Signal::IdleBefore);
         let heard = if attempt != known.attempt {
             Err(Transition::OldAttempt)
@@ -71,13 +70,14 @@ impl State {
             Err(Transition::NoPane)
         } else if no != 0 && no <= known.seen {
             Err(Transition::OldNews)
-        } else if told.turn().is_some_and(|turn| turn != known.turn) {
+        } else if data.turn().is_some_and(|turn| turn != known.turn) {
             Err(Transition::TooEarly)
         } else if idle && self.started_as(&worker).mode == Mode::Turn {
-            // A process that lives for one turn begins with it, and ends it by its exit.
+            // A process in turn mode starts with its turn and ends it by exiting.
             Err(Transition::NotOurs)
         } else if known.silent && (from, signal) == (Phase::Working, Signal::IdleBefore) {
-            // It was looked at, and does not have what it is thought to work on.
+            // The look at the pane found that the worker does not have the work it should work
+            // on.
             Ok(Transition::NotTakenUp)
         } else {
             Ok(decide(from, signal))
@@ -86,8 +86,8 @@ impl State {
             Ok(by) => {
                 let known = self.worker_mut(&worker);
                 known.seen = known.seen.max(no);
-                known.shows = told.shows(known.shows);
-                self.act(&worker, by, told);
+                known.shows = data.shows(known.shows);
+                self.act(&worker, by, data);
                 if alive {
                     self.hear(&worker);
                 }
@@ -98,8 +98,8 @@ impl State {
         self.record_transition(worker, from, signal, by);
     }
 
-    /// Its agent has this session. A session that was only chosen for it is none yet: an agent
-    /// that is killed in its first moments has nothing to resume.
+    /// The agent has created this session. A session that was only chosen for the agent does
+    /// not count yet: an agent that is killed at once has nothing to resume.
     pub(super) fn session_known(&mut self, pane: &AttemptId, session: String) {
         let Some(worker) = self.workers.get_mut(&pane.worker) else {
             return;
@@ -113,7 +113,8 @@ impl State {
         }
     }
 
-    /// What an agent said last is shown beside a reminder, and where its work is given up.
+    /// Keep the agent's last words, to show them with a reminder and where its work is given
+    /// up.
     pub(super) fn said(&mut self, pane: &AttemptId, text: String) {
         let Some(worker) = self.workers.get_mut(&pane.worker) else {
             return;
@@ -142,7 +143,7 @@ impl State {
         });
     }
 
-    /// The time of a worker's status has come.
+    /// A worker's deadline timer has fired.
     pub(super) fn state_due(&mut self, who: &Address, due: i64) {
         let Some(worker) = self.workers.get(who) else {
             return;
@@ -165,8 +166,8 @@ impl State {
         }
     }
 
-    /// Something that a message, a person or a start of tx brings about. `act` does what the
-    /// table says of it.
+    /// Apply a signal that comes from a message, a person or a start of tx. `act` carries out
+    /// the transition.
     pub(super) fn happens(
         &mut self,
         who: &Address,

@@ -1,4 +1,5 @@
-//! When a field of a record is not written. Old records stay as they were.
+//! Predicates for serde that leave fields with default values out, so that old records keep
+//! their form.
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
 pub(super) fn is_zero(number: &u32) -> bool {

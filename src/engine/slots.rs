@@ -1,5 +1,5 @@
-//! Pools: an agent with several workers. The inbox is the agent's; each worker is a slot, numbered
-//! from 1, with a pane, a session and failures of its own. The lowest free slot takes what is next.
+//! Pools: agents with several workers. The agent has the inbox. Each worker is a slot, numbered
+//! from 1, with its own pane, session and failures. The lowest free slot takes the next item.
 
 use super::fanout::FanOuts;
 use super::state::State;
@@ -8,7 +8,7 @@ use super::worker::{QueuePosition, Worker, WorkerState};
 use crate::model::{Address, OutcomeWord, Pool, Recipient, Resolved, Unresolved};
 
 impl State {
-    /// How many numbered workers an agent has now; `None`: it has one, without a number.
+    /// How many slots an agent has now; `None` if it has a single worker without a number.
     pub fn slots(&self, who: &Address) -> Option<u32> {
         let mesh = self.mesh(&who.mesh)?;
         let pool = &mesh.agents.get(&who.agent)?.pool;
@@ -28,8 +28,8 @@ impl State {
         }
     }
 
-    /// May a worker take new work? A slot above the number that its agent has now only ends what
-    /// it has, and so does the one worker of an agent that has got several.
+    /// May a worker take new work? After a reload, a slot above the new number only finishes
+    /// its work, and so does the single worker of an agent that now has slots.
     pub(super) fn is_current(&self, who: &Address) -> bool {
         match (self.slots(who), who.slot) {
             (None, slot) => slot.is_none(),
@@ -38,8 +38,8 @@ impl State {
         }
     }
 
-    /// What an author means by a recipient. A numbered worker that a reload has taken away can be
-    /// written to until it has ended its work: somebody may still have to answer it.
+    /// Resolve a recipient. A slot that a reload removed can be written to until it has
+    /// finished its work, because it may still wait for an answer.
     pub(super) fn resolve(
         &self,
         to: &Recipient,
@@ -56,23 +56,22 @@ impl State {
         if found.is_ok() || !at_work {
             return found;
         }
-        // Its agent is looked up instead: the mesh may be disabled, or gone.
+        // The agent is resolved instead: its mesh may be disabled or removed.
         let agent = Recipient::Full(address.without_slot());
         directory.resolve(&agent, from, status)?;
         Ok(Resolved::To(address.clone()))
     }
 
-    /// Does something wait that this worker may take? What waits for its agent, if it has
-    /// a number; and what is for itself alone.
+    /// Does work wait that this worker may take, in its own inbox or in that of its agent?
     pub(super) fn has_waiting(&self, who: &Address) -> bool {
         self.next_place(who).is_some()
     }
 
-    /// What a worker takes next: its place, and the inbox that it is in.
+    /// The position and inbox of a worker's next item.
     fn next_place(&self, who: &Address) -> Option<(QueuePosition, Address)> {
         let own = self.workers.get(who);
         let pooled = self.slots(who).is_some();
-        // The inbox of an agent with numbered workers is for those.
+        // The inbox of an agent with slots is for the slots.
         let own = own.filter(|_| who.slot.is_some() || !pooled);
         let own = own.and_then(|worker| worker.inbox.first_key_value());
         let own = own.map(|(place, _)| (*place, who.clone()));
@@ -93,7 +92,7 @@ impl State {
         Some((place, item, inbox))
     }
 
-    /// How many items a worker that takes them together takes: all, or its share.
+    /// How many items a batching worker takes: all, or its share among the free slots.
     pub(super) fn share(&self, who: &Address) -> usize {
         let Some(slots) = self.slots(who).filter(|_| who.slot.is_some()) else {
             return usize::MAX;
@@ -112,7 +111,7 @@ impl State {
         waiting.div_ceil(free.max(1)).max(1)
     }
 
-    /// May this slot take an item that wants a tier? An unknown one means the first.
+    /// May this slot take an item that names a tier? An unknown tier means the first.
     fn is_of_tier(&self, who: &Address, item: &Item) -> bool {
         let Some(pool) = self.agent(who).map(|agent| &agent.pool) else {
             return true;
@@ -128,7 +127,7 @@ impl State {
             .tiers
             .get_key_value(wanted)
             .map_or(first, |(name, _)| name);
-        // A slot that is lent has no tier.
+        // A lent slot has no tier.
         own.is_some_and(|(own, _)| own == wanted)
     }
 
@@ -137,7 +136,7 @@ impl State {
         self.messages.envelope(*first)?.extra.get("tier")?.as_str()
     }
 
-    /// What the author of a message for a tier that its recipient does not have is told.
+    /// A hint for the author of a message that names an unknown tier.
     pub(super) fn unknown_tier(&self, to: &Address, wanted: &str) -> Option<String> {
         let tiers = &self.agent(to)?.pool.tiers;
         let (first, _) = tiers.first()?;
@@ -148,14 +147,14 @@ impl State {
         })
     }
 
-    /// The workers of an agent that may be writing a file for what they have in hand.
+    /// The slots of an agent that could be writing a file for their current work.
     pub(super) fn slots_in_turn(&self, agent: &Address) -> Vec<Address> {
         let workers = self.workers.of_agent(agent);
         let workers = workers.filter(|(who, worker)| who.slot.is_some() && worker.is_in_turn());
         workers.map(|(who, _)| who.clone()).collect()
     }
 
-    /// The worker that has a message in hand, of those of its recipient.
+    /// The worker of this recipient whose current work matches.
     pub(super) fn holder(&self, to: &Address, has: impl Fn(&Work) -> bool) -> Option<&Address> {
         let mut workers = self.workers.of_agent(to);
         let holds = |worker: &Worker| worker.status.work().is_some_and(&has);
@@ -163,7 +162,7 @@ impl State {
         found.map(|(who, _)| who)
     }
 
-    /// Slots that blocks lent and no longer need end, as far as they are idle.
+    /// End idle slots that were lent to blocks and are no longer needed.
     pub(super) fn end_lent_slots(&mut self) {
         for agent in std::mem::take(&mut self.output.lent) {
             let slots = self.workers.of_agent(&agent).map(|(who, _)| who.clone());
@@ -175,7 +174,7 @@ impl State {
 }
 
 impl FanOuts {
-    /// The members of the largest open block that are all copies of this agent.
+    /// The number of members of the largest open block whose members are copies of this agent.
     fn copies_of(&self, agent: &Address) -> u32 {
         let blocks = self.iter().filter(|(_, block)| {
             let first = block.members.first();

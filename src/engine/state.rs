@@ -1,9 +1,9 @@
-//! The state: everything unfinished, folded from the events of the past.
+//! The state: everything unfinished, folded from the events so far.
 //!
-//! [`State::step`] is the only way to change it. Its parts own their data; rules that span
-//! several parts are spread over this room by subject. This file has what they share: how a
-//! message is held, how far it has got, and how it leaves. It is long because the dispatch of every
-//! event stands here too, so that no event is forgotten.
+//! [`State::step`] is the only way to change the state. Its parts own their data; rules that
+//! span several parts are spread over this room by subject. This file has what the rules share:
+//! how a message is held, how far it has come, and how it leaves. It is long because it also
+//! dispatches every event, so that none is forgotten.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,16 +30,16 @@ use super::worker::{Phase, QueuePosition, Worker, WorkerState};
 use super::workers::Workers;
 use crate::model::{Address, Agent, Envelope, Mesh, MsgId, Name, Rearmatter};
 
-/// Everything unfinished. What is finished has left it.
+/// Everything unfinished. Finished messages have left the state for the journal.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct State {
-    /// The events folded into it.
+    /// The number of events folded so far.
     pub(super) seq: u64,
-    /// The time of the last one.
+    /// The time of the last event, in milliseconds since 1970.
     pub(super) at: i64,
     /// The number of the last message.
     pub(super) numbers: u64,
-    /// The place that was given last in any inbox.
+    /// The last position assigned in any inbox.
     pub(super) places: u64,
     pub(super) counts: Counts,
     pub(super) meshes: Meshes,
@@ -58,10 +58,10 @@ pub struct State {
     pub(super) parked_items: ParkedItems,
     #[serde(default, skip_serializing_if = "CompletedRuns::is_empty")]
     pub(super) completed_runs: CompletedRuns,
-    /// They follow from the workers and the asks.
+    /// Rebuilt by [`State::restored`] from the parts that set timers.
     #[serde(skip)]
     pub(super) timers: Timers,
-    /// What the step under way has come to.
+    /// Scratch data of the current step.
     #[serde(skip)]
     pub(super) output: StepOutput,
 }
@@ -69,100 +69,101 @@ pub struct State {
 /// An unfinished message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OpenMessage {
-    /// What is known of it.
+    /// Its deliveries, its references and where it came from.
     pub facts: MessageRecord,
-    /// What its frontmatter says; `None` for what tx wrote.
+    /// The frontmatter; `None` for a message that tx wrote.
     pub envelope: Option<Box<Envelope>>,
-    /// What its author, an agent, says of the quality of its work.
+    /// The quality of the work as its author, an agent, reports it.
     #[serde(default, skip_serializing_if = "Rearmatter::is_empty")]
     pub rearmatter: Rearmatter,
     /// The numbers of the parts of its text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<u32>,
-    /// It is a repair note: somebody must get it.
+    /// It is a repair note. If its author cannot get it, core does.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repair: bool,
 }
 
-/// What has become of all messages so far.
+/// Totals of all messages so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Taken in, from agents, the human, and tx itself.
+    /// Messages accepted from agents, the human and tx itself.
     pub accepted: u64,
-    /// Left, with every delivery ended.
+    /// Messages that have left the state because every delivery ended.
     pub left: u64,
     /// Deliveries that were parked.
     pub parked: u64,
-    /// Files that were refused.
+    /// Files that were rejected.
     pub refused: u64,
-    /// Files that said again what was known.
+    /// Files that repeated a known message.
     pub duplicates: u64,
 }
 
-/// What the step under way has come to.
+/// Scratch data of the current step.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StepOutput {
     pub(super) effects: Vec<Effect>,
     pub(super) touched: Touched,
     pub(super) transitions: Vec<TransitionRecord>,
-    /// Workers that may take what waits for them.
+    /// Workers that may take work from their inbox.
     pub(super) ready: BTreeSet<Address>,
-    /// Agents that a block has lent slots to, which it no longer needs.
+    /// Agents with slots that were lent to a block and are no longer needed.
     pub(super) lent: BTreeSet<Address>,
-    /// A run has come to its end.
+    /// A run has ended in this step.
     pub(super) run_ended: bool,
-    /// What tx has written in this step.
+    /// The number of messages that tx has written in this step.
     pub(super) own_messages: u32,
-    /// The last turn that the author of the message under way had begun to be given when
-    /// it wrote it.
+    /// The last turn whose delivery to the author had begun when the current message was
+    /// written.
     pub(super) written: Option<u32>,
-    /// The author of a message, if it cannot be of the work that its author has in hand.
+    /// The author of the current message, if the message cannot belong to the author's current
+    /// work.
     pub(super) outside: Option<Address>,
     /// How it was decided which slot wrote the message under way.
     pub(super) bound: Option<&'static str>,
-    /// What machines and blocks did, for those who watch.
+    /// What machines and blocks did, as log lines.
     pub(super) workflow: Vec<String>,
-    /// A run that was ended while a machine or a block of it was open.
+    /// A run that ended while one of its machines or blocks was open.
     pub(super) ended_too_early: Option<MessageNo>,
-    /// The places in inboxes that a changed message keeps.
+    /// The inbox positions that an edited message keeps.
     pub(super) kept: BTreeMap<Address, QueuePosition>,
 }
 
-/// The output of a step is not part of the state.
+/// Two states are equal whatever their last steps did.
 impl PartialEq for StepOutput {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-/// What the last step had to do with.
+/// What the last step changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Touched {
-    /// Messages, by their numbers and ids.
+    /// Messages, by number and id.
     pub messages: Vec<(MessageNo, MsgId)>,
-    /// Agents.
+    /// Agents, by address.
     pub agents: Vec<Address>,
-    /// Threads, by the numbers of their first messages.
+    /// Threads, by the number of their first message.
     pub threads: Vec<MessageNo>,
 }
 
-/// A move of a worker, for those who count them.
+/// A transition of a worker, for logs and statistics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransitionRecord {
-    /// The worker.
+    /// The worker that changed.
     pub worker: Address,
-    /// What it did.
+    /// The phase before the signal.
     pub from: Phase,
-    /// What happened.
+    /// What happened to the worker.
     pub signal: Signal,
-    /// What came of it.
+    /// The transition that the table chose.
     pub by: Transition,
-    /// What it does now.
+    /// The phase after the transition.
     pub to: Phase,
 }
 
 impl State {
-    /// Take one event in, and tell what is to be done once it is durable.
+    /// Apply one event and return the effects to carry out once the event is durable.
     pub fn step(&mut self, at: i64, event: Event) -> Vec<Effect> {
         self.at = self.at.max(at);
         self.seq += 1;
@@ -203,8 +204,8 @@ impl State {
         std::mem::take(&mut self.output.effects)
     }
 
-    /// Pass over an event that nobody can read any more, and that brought so many messages:
-    /// what comes after it is counted as it was.
+    /// Skip an event that can no longer be read and that brought this many messages. Later
+    /// records and messages keep their numbers.
     pub fn pass_over(&mut self, at: i64, messages: u64) {
         self.at = self.at.max(at);
         self.seq += 1;
@@ -212,12 +213,13 @@ impl State {
         self.output = StepOutput::default();
     }
 
-    /// The next message gets a greater number than this.
+    /// Give the next message a greater number than this one.
     pub fn number_after(&mut self, number: MessageNo) {
         self.numbers = self.numbers.max(number.0);
     }
 
-    /// How many events are folded into it: the place of the last one in the journal.
+    /// The number of events folded so far, which is the sequence number of the last one in the
+    /// journal.
     pub fn seq(&self) -> u64 {
         self.seq
     }
@@ -227,27 +229,27 @@ impl State {
         self.at
     }
 
-    /// What has become of all messages so far.
+    /// Totals of all messages so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// The next time that something is due.
+    /// The next timer and the time at which it is due.
     pub fn next_timer(&self) -> Option<(i64, Timer)> {
         self.timers.next()
     }
 
-    /// What the last step had to do with.
+    /// What the last step changed.
     pub fn touched(&self) -> &Touched {
         &self.output.touched
     }
 
-    /// The moves of workers in the last step.
+    /// The transitions of workers in the last step.
     pub fn transitions(&self) -> &[TransitionRecord] {
         &self.output.transitions
     }
 
-    /// The unfinished messages, in the order of their numbers.
+    /// The unfinished messages, ordered by number.
     pub fn open_messages(&self) -> impl Iterator<Item = &OpenMessage> {
         self.messages.iter()
     }
@@ -262,12 +264,12 @@ impl State {
         self.workers.iter()
     }
 
-    /// A worker.
+    /// A worker; `None` if it never had anything to do.
     pub fn worker(&self, address: &Address) -> Option<&Worker> {
         self.workers.get(address)
     }
 
-    /// The meshes.
+    /// The loaded meshes.
     pub fn meshes(&self) -> impl Iterator<Item = &LoadedMesh> {
         self.meshes.iter()
     }
@@ -277,11 +279,11 @@ impl State {
         self.asks.iter()
     }
 
-    /// What a message may speak of without naming it: what its sender had in hand last,
-    /// and the first messages of the runs of that, of what it has in hand, and of what is
-    /// named.
+    /// Messages that a new message may refer to without naming them and that have left the
+    /// state: the last work of its sender if that was parked, and the first messages of the
+    /// runs of that work, of the sender's current work and of the messages that it names.
     pub fn speaks_of(&self, message: &Envelope) -> Vec<MessageNo> {
-        // Any worker of an agent may have written what has the agent's plain name.
+        // Any worker of an agent may have written a message with the agent's plain name.
         let workers = || {
             self.workers
                 .of_agent(&message.from)
@@ -303,17 +305,17 @@ impl State {
             .collect()
     }
 
-    /// As bytes, to be read back by [`State::restore`].
+    /// Serialize the state for [`State::restore`].
     pub fn snapshot(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("every key in the state is a text or a number")
     }
 
-    /// The state that a snapshot was made of.
+    /// Read back a snapshot.
     pub fn restore(snapshot: &[u8]) -> Result<State, serde_json::Error> {
         serde_json::from_slice(snapshot).map(State::restored)
     }
 
-    /// With the timers that no snapshot has.
+    /// Set the timers, which no snapshot contains.
     pub fn restored(mut self) -> State {
         for (address, worker) in self.workers.iter() {
             let times = [
@@ -355,7 +357,7 @@ impl State {
         self
     }
 
-    // What the rooms share.
+    // Methods that several modules of this room use.
 
     pub(super) fn mesh(&self, name: &Name) -> Option<&Mesh> {
         self.meshes.get(name)
@@ -366,7 +368,7 @@ impl State {
         self.meshes.agent(address)
     }
 
-    /// How the last process of an agent was started.
+    /// How the last process of an agent was started, or else how its mesh says it runs.
     pub(super) fn started_as(&self, address: &Address) -> Traits {
         let worker = self.workers.get(address);
         let started = worker.and_then(|worker| worker.traits);
@@ -377,7 +379,7 @@ impl State {
         self.workers.get_or_idle(address, self.at)
     }
 
-    /// Set a worker's status aside, to be changed and put back by [`State::set`].
+    /// Take a worker's status out, to change it and put it back with [`State::set`].
     pub(super) fn take_status(&mut self, address: &Address) -> WorkerState {
         std::mem::take(&mut self.worker_mut(address).status)
     }
@@ -409,7 +411,7 @@ impl State {
         MessageNo(self.numbers)
     }
 
-    /// Hold a message that has just been accepted.
+    /// Hold a message that was just accepted.
     pub(super) fn hold(&mut self, held: OpenMessage) {
         let number = held.facts.number;
         self.counts.accepted += 1;
@@ -420,7 +422,7 @@ impl State {
         self.touch_message(number);
     }
 
-    /// Note a step of a delivery.
+    /// Record a step of a delivery.
     pub(super) fn record_step<'k>(
         &mut self,
         number: MessageNo,
@@ -447,7 +449,7 @@ impl State {
         }
     }
 
-    /// Note the end of a delivery. A message whose deliveries have all ended leaves.
+    /// Record the last step of a delivery. A message leaves when all its deliveries have ended.
     pub(super) fn end<'k>(
         &mut self,
         number: MessageNo,
@@ -467,9 +469,9 @@ impl State {
         self.leave_if_over(number);
     }
 
-    /// A message whose deliveries have all ended leaves; the first of a run stays until
-    /// the run is over, since what the run may still cost is counted with it, and the one
-    /// that opened a fan-out until that is joined, since what follows follows from it.
+    /// Remove and archive a message whose deliveries have all ended. The first message of a run
+    /// stays until the run is over, because the run's costs are counted with it. A message that
+    /// opened a fan-out stays until the join, because the join follows from it.
     pub(super) fn leave_if_over(&mut self, number: MessageNo) {
         let Some(held) = self.messages.get(number) else {
             return;

@@ -1,5 +1,5 @@
-//! Dialogs and limits hold a worker up: what is told meanwhile, and what follows when the
-//! hold is over.
+//! Dialogs and limits hold a worker. This module applies reports that come during a hold, and
+//! continues when the hold is over.
 
 use super::event::Sent;
 use super::signal_data::SignalData;
@@ -8,39 +8,39 @@ use super::table::decide;
 use super::worker::{Giving, Phase, Shows, WaitingOn, WorkerState};
 use crate::model::Address;
 
-/// How long a limit is taken to last that does not say, in milliseconds. It doubles each time, up
+/// The first guess for a limit whose end is unknown, in milliseconds. It doubles each time, up
 /// to an hour.
 pub const LIMITED: i64 = 300_000;
-/// The most that it is taken to last.
+/// The greatest guess, in milliseconds.
 pub const MOST_LIMITED: i64 = 3_600_000;
 
-/// How long a limit without a reset is taken to last after so many in a row.
+/// The guess for a limit with an unknown end, after this many in a row.
 pub(super) fn guessed_wait(before: u32) -> i64 {
     (LIMITED << before.min(8)).min(MOST_LIMITED)
 }
 
 impl State {
-    /// What is told behind a dialog or a limit changes what they hold up, not the hold.
+    /// Apply a report to the state under the hold. The hold stays.
     pub(super) fn behind(
         &mut self,
         who: &Address,
         status: WorkerState,
-        told: SignalData,
+        data: SignalData,
     ) -> WorkerState {
         match status {
             WorkerState::AwaitingHuman {
                 why: WaitingOn::Dialog { dialog, before },
             } => {
-                let before = Box::new(self.behind(who, *before, told));
+                let before = Box::new(self.behind(who, *before, data));
                 let why = WaitingOn::Dialog { dialog, before };
                 WorkerState::AwaitingHuman { why }
             }
             WorkerState::Limited { before, until } => {
-                let before = Box::new(self.behind(who, *before, told));
+                let before = Box::new(self.behind(who, *before, data));
                 WorkerState::Limited { before, until }
             }
             WorkerState::Starting { work, giving } => {
-                let giving = match told {
+                let giving = match data {
                     SignalData::Delivered(_) | SignalData::Idle(_) => {
                         let work = self.given_up_to_now(who, work);
                         return WorkerState::Working { work };
@@ -50,7 +50,7 @@ impl State {
                         Giving::Spawning => Giving::Spawning,
                         Giving::Delivering | Giving::Unconfirmed => Giving::Unconfirmed,
                     },
-                    // It is handed over when the pane can be given something again.
+                    // The work is delivered when the pane is ready again.
                     SignalData::NotDelivered(_, Sent::Nothing, _) => Giving::Spawning,
                     SignalData::Ready
                     | SignalData::Busy(_)
@@ -62,7 +62,7 @@ impl State {
                 };
                 WorkerState::Starting { work, giving }
             }
-            // What its gates report is kept with it.
+            // The results of gates are stored in the round.
             status @ (WorkerState::Idle
             | WorkerState::Working { .. }
             | WorkerState::Awaiting { .. }
@@ -73,26 +73,26 @@ impl State {
         }
     }
 
-    /// A hold is over by itself: what the pane showed meanwhile counts now. If that is not
-    /// known, it is looked at.
+    /// A hold has ended by itself. Act on what the pane shows, or look at it if that is
+    /// unknown.
     pub(super) fn act_on_what_it_shows(&mut self, who: &Address) {
         let worker = self.worker_mut(who);
         if !worker.live || worker.status.is() != Phase::Starting {
             return;
         }
-        let told = match worker.shows {
+        let data = match worker.shows {
             Shows::Ready => SignalData::Ready,
             Shows::Busy(turn) => SignalData::Busy(turn),
             Shows::Idle(turn) => SignalData::Idle(turn),
             Shows::Unknown | Shows::Dialog | Shows::Limited => return self.look(who),
         };
-        let by = decide(worker.status.is(), told.signal(worker));
-        self.act(who, by, told);
+        let by = decide(worker.status.is(), data.signal(worker));
+        self.act(who, by, data);
     }
 
-    /// What held the worker is over: it does again what it did before, and what happened
-    /// is seen from there. Who waits for the human's answer is seen as waiting for any.
-    pub(super) fn as_before(&mut self, who: &Address, told: SignalData) {
+    /// A hold has ended. Restore the state before it and decide the signal from there. A worker
+    /// that waits for the human's answer is treated like one that waits for an agent.
+    pub(super) fn as_before(&mut self, who: &Address, data: SignalData) {
         let waits = match self.take_status(who) {
             WorkerState::AwaitingHuman {
                 why: WaitingOn::Dialog { before, .. },
@@ -119,10 +119,10 @@ impl State {
             }
         };
         let worker = self.worker_mut(who);
-        // What it did before may have started another process, which has not exited.
-        if !(worker.live && matches!(told, SignalData::Exited(_))) {
-            let by = decide(worker.status.is(), told.signal(worker));
-            self.act(who, by, told);
+        // Restoring the state may have started a new process, which has not exited.
+        if !(worker.live && matches!(data, SignalData::Exited(_))) {
+            let by = decide(worker.status.is(), data.signal(worker));
+            self.act(who, by, data);
         }
         if waits {
             match self.take_status(who) {

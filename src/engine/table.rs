@@ -1,13 +1,12 @@
-//! The worker's state machine as a table: what each thing that can happen to a worker
-//! does in each status. Every pair is named, those that do nothing too. The engine acts by
-//! it, and the diagram in the docs is drawn from it.
+//! The worker's state machine as a table: the transition for each phase and signal. Every pair
+//! is named, including those that do nothing. The engine acts by this table, and the diagram in
+//! the docs is drawn from it.
 
 use super::transitions::{Signal, Transition};
 use super::worker::Phase;
 
-/// The table. It speaks of the process that the worker has now, of the newest that was
-/// told of it, of the time that was set last, and of the check that is under way: what is
-/// older does nothing.
+/// The transition for a signal in a phase. The caller has already dropped signals about an
+/// older process, report, deadline or check.
 pub fn decide(is: Phase, signal: Signal) -> Transition {
     use Signal as H;
     match is {
@@ -31,7 +30,7 @@ pub fn decide(is: Phase, signal: Signal) -> Transition {
         Phase::Starting => match signal {
             H::Started => Transition::Began,
             H::Ready | H::IdleBefore => Transition::HandOver,
-            // A message of its own proves it only where it names what it was given.
+            // A message of its own is evidence only if it names a delivered message.
             H::Delivered | H::Busy | H::Spoke => Transition::TakenUp,
             H::DeliveryFailed => Transition::NotTakenUp,
             H::BusyBefore => Transition::Holding,
@@ -53,7 +52,7 @@ pub fn decide(is: Phase, signal: Signal) -> Transition {
             H::Busy => Transition::Acknowledged,
             H::BusyBefore | H::Spoke => Transition::SignOfLife,
             H::Idle | H::Exited => Transition::TurnEnded,
-            // Unless it was silent: then this is what a look at it has found.
+            // Unless the worker was silent: then a look at the pane found that it has no work.
             H::IdleBefore => Transition::TooEarly,
             H::Asked => Transition::DialogOpened,
             H::Limited => Transition::LimitReached,
@@ -103,7 +102,7 @@ pub fn decide(is: Phase, signal: Signal) -> Transition {
             H::WorkWaits => Transition::Later,
             H::Spoke => Transition::SignOfLife,
             H::Asks => Transition::Waits,
-            // A dialog holds it all the same.
+            // A dialog still holds the worker.
             H::Answered | H::Paid => Transition::GoesOn,
             H::GivenUp => Transition::Abandoned,
             H::StoppedByPerson => Transition::Held,
@@ -168,7 +167,7 @@ pub fn decide(is: Phase, signal: Signal) -> Transition {
             H::WorkWaits | H::Answered => Transition::Later,
             H::Spoke => Transition::SignOfLife,
             H::Asks => Transition::Behind,
-            // The process is gone, but its last word has come after it.
+            // The message arrived after the process had ended.
             H::Paid => Transition::GoesOn,
             H::GivenUp => Transition::Abandoned,
             H::StoppedByPerson => Transition::Held,
@@ -201,11 +200,11 @@ pub fn decide(is: Phase, signal: Signal) -> Transition {
 }
 
 impl Transition {
-    /// Where it can lead from a status, besides staying there. What waits in the inbox
-    /// is given at once, so that what leads to idle may lead on to starting.
+    /// The phases that the transition can lead to, besides `from`. Work in the inbox is
+    /// assigned at once, so a transition to idle may continue to starting.
     pub fn leads_to(self, from: Phase) -> &'static [Phase] {
-        /// What can follow when a turn has ended, or work is over. A process that is in the
-        /// way of what comes next is ended; a worker that a person stopped waits.
+        /// What can follow the end of a turn or of work. A process that cannot be used for the
+        /// next work is ended. A worker that a person stopped waits.
         const SETTLED: &[Phase] = &[
             Phase::Idle,
             Phase::Starting,
@@ -215,7 +214,7 @@ impl Transition {
             Phase::Backoff,
             Phase::Stopping,
         ];
-        /// What can follow when that leaves no process, or a failed one.
+        /// The same, if no process is left.
         const WITHOUT_PANE: &[Phase] = &[
             Phase::Idle,
             Phase::Starting,
@@ -278,7 +277,7 @@ impl Transition {
             Transition::Held => &[Phase::Stopping],
             Transition::NotAlone => &[Phase::Idle],
             Transition::Adopted => &[Phase::Working],
-            // It depends on what the status was before; see that one's row.
+            // The result depends on the state under the hold.
             Transition::AsBefore | Transition::KeepsWork => &[
                 Phase::Idle,
                 Phase::Starting,
@@ -311,7 +310,7 @@ impl Transition {
         }
     }
 
-    /// Does it do nothing?
+    /// Does the transition do nothing?
     pub fn is_nothing(self) -> bool {
         match self {
             Transition::AlreadyKnown

@@ -1,4 +1,5 @@
-//! Times that have come: a status that lasts too long or long enough, a pause, a silence.
+//! The queue of timers, and what happens when one fires. The time of each timer is stored with
+//! its owner; a timer whose owner has another time is ignored.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +13,7 @@ use super::state::State;
 use super::worker::{Phase, Shows, WorkerState};
 use crate::model::{Address, Kind, Mode};
 
-/// When something is due: what each time was set for is kept with that.
+/// The timers, ordered by time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Timers(BTreeSet<(i64, Timer)>);
 
@@ -36,7 +37,7 @@ impl Timers {
     }
 }
 
-/// What an agent is told that stays busy after it has asked.
+/// The text that interrupts an agent that stays busy after an ask.
 pub const PAUSED: &str =
     "You have asked, and are paused: end your turn. You go on when you are answered.";
 
@@ -54,12 +55,12 @@ impl State {
             Timer::Job(JobOwner::Block(block)) => self.gathering_due(block, due),
             Timer::Job(JobOwner::Machine(id)) => self.machine_due(&id, due),
             Timer::Job(JobOwner::Run(run)) => self.completed_due(run, due),
-            // The time of a worker's jobs is that of its state.
+            // The jobs of a worker use the deadline of its state.
             Timer::Job(JobOwner::Worker(_)) => {}
         }
     }
 
-    /// There is room again: a worker that was cut off in its turn is told to go on.
+    /// A limit has ended. A worker that was interrupted in its turn is told to continue.
     pub(super) fn limit_over(&mut self, who: &Address) {
         let turn = self.worker_mut(who).turn;
         let before = match self.take_status(who) {
@@ -72,11 +73,11 @@ impl State {
             {
                 self.try_again(who, work, "its account has room again");
             }
-            // A process that lives for one turn goes on by itself, or ends.
+            // A process in turn mode continues by itself, or exits.
             WorkerState::Working { work } if self.started_as(who).mode == Mode::Turn => {
                 self.set(who, WorkerState::Working { work });
             }
-            // It came to the end of its turn all the same.
+            // The worker has finished its turn anyway.
             WorkerState::Working { work }
                 if work.is_done() && self.worker_mut(who).shows == Shows::Idle(turn) =>
             {
@@ -138,7 +139,7 @@ impl State {
         }
         let next = Some(self.at + SILENCE);
         worker.silence = next;
-        // Who shows a dialog is silent until somebody answers it.
+        // A worker that shows a dialog is expected to be silent.
         let works = worker.status.is() == Phase::Working;
         let known = std::mem::replace(&mut worker.silent, works);
         let about = worker.status.work().and_then(|work| work.messages().next());

@@ -1,5 +1,5 @@
-//! What can happen to a worker, and what can come of it. [`super::decide`] says which of
-//! these goes with which.
+//! What can happen to a worker ([`Signal`]) and what can follow ([`Transition`]).
+//! [`super::decide`] says which transition follows which signal.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,150 +7,151 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Signal {
-    /// Its process runs.
+    /// The process has started.
     Started,
-    /// It can be given something.
+    /// The process can take its first delivery.
     Ready,
-    /// It was given something.
+    /// The turn was delivered.
     Delivered,
-    /// It was not, or nobody knows.
+    /// The turn was not delivered, or nobody knows whether it was.
     DeliveryFailed,
-    /// It is busy with the turn in hand.
+    /// The pane is busy with the current turn.
     Busy,
-    /// It is busy with something else, or nobody knows with what.
+    /// The pane is busy with something else or with something unknown.
     BusyBefore,
-    /// It is idle, and the turn in hand was the last that it was given.
+    /// The pane is idle, and the current turn was the last delivery.
     Idle,
-    /// It is idle, and the turn in hand was not given to it.
+    /// The pane is idle, and the current turn was not delivered to it.
     IdleBefore,
-    /// It shows a dialog.
+    /// The pane shows a dialog.
     Asked,
-    /// Its account has no room.
+    /// The account has reached its usage limit.
     Limited,
-    /// Its process is gone.
+    /// The process has ended.
     Exited,
-    /// Its status has lasted long enough.
+    /// The deadline of the current state has passed.
     Due,
-    /// Its outcomes are checked.
+    /// All checks have reported.
     Checked,
-    /// Something waits for it.
+    /// Work waits in the inbox.
     WorkWaits,
-    /// It has sent a message.
+    /// The worker has sent a message.
     Spoke,
-    /// It has asked something.
+    /// The worker has asked something.
     Asks,
-    /// One of its asks has closed.
+    /// One of the worker's asks has closed.
     Answered,
-    /// Something that it owes has come.
+    /// A message that the worker owes has arrived.
     Paid,
-    /// Its work is given up.
+    /// The work is given up.
     GivenUp,
-    /// A person stops it.
+    /// A person stops the worker.
     StoppedByPerson,
-    /// A person restarts it.
+    /// A person restarts the worker.
     RestartedByPerson,
-    /// A person gives a dead letter of its another chance.
+    /// A person retries a dead letter of the worker.
     Retried,
-    /// tx has started, and found its process.
+    /// tx has started and found the process alive.
     Found,
-    /// tx has started, and its process is gone.
+    /// tx has started and the process is gone.
     NotFound,
 }
 
-/// What comes of it.
+/// What follows a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Transition {
-    /// Its process is there: the work can be handed over when it is ready.
+    /// The process has started: the work is delivered when the process is ready.
     Began,
-    /// It can be given something: hand the work over, unless that is under way.
+    /// Deliver the work, unless a delivery is in progress.
     HandOver,
-    /// It has its work.
+    /// The worker has its work.
     TakenUp,
-    /// It has not: try again, or wait for evidence.
+    /// The worker does not have its work: try again, or wait for evidence.
     NotTakenUp,
-    /// Somebody uses the pane: the hand-over is given more time.
+    /// The pane is in use: the delivery gets more time.
     Holding,
-    /// It began something by itself.
+    /// The worker began something by itself.
     OwnTurn,
-    /// It shows that it works.
+    /// The worker has acknowledged its work.
     Acknowledged,
-    /// It shows that it lives, though not that it works on this.
+    /// The worker is alive, but need not be working on its turn.
     SignOfLife,
-    /// Its turn has ended.
+    /// The turn has ended.
     TurnEnded,
-    /// Only a person can go on.
+    /// The worker waits until a person answers the dialog.
     DialogOpened,
-    /// It went on, so that what held it is over: as in the status before.
+    /// The hold is over. The signal is decided from the state before the hold.
     AsBefore,
-    /// What is held up has changed; the hold stays.
+    /// The state under the hold changes; the hold stays.
     Behind,
-    /// It waits until there is room.
+    /// The worker waits until the limit ends.
     LimitReached,
-    /// There is room again.
+    /// The limit has ended.
     LimitOver,
-    /// Its process is gone while the account has no room: its work waits for room.
+    /// The process ended during a limit: the work waits until the limit ends.
     KeepsWork,
-    /// Its process is gone, and was not needed.
+    /// A process that was not needed has ended.
     PaneGone,
-    /// Its process is gone while work was in hand.
+    /// The process ended before the worker confirmed its delivery.
     Failed,
-    /// It took too long.
+    /// The deadline has passed.
     TimedOut,
-    /// It was tried long enough ago.
+    /// The backoff is over.
     TryAgain,
-    /// Its process is ended, as it should be.
+    /// The process that was to be ended has ended.
     Stopped,
-    /// Its process does not end: once more.
+    /// The process has not ended: kill it again.
     KillAgain,
-    /// The checks are heard.
+    /// The results of the checks are applied.
     Judged,
-    /// It is given what waits for it.
+    /// The worker gets its next work.
     TakesWork,
-    /// It waits for answers.
+    /// The worker waits for answers.
     Waits,
-    /// It goes on, with what has come.
+    /// The worker continues with what has arrived.
     GoesOn,
-    /// Its outcomes are checked once more, the new one among them.
+    /// The outcomes are checked again, including the new one.
     CheckAgain,
-    /// Its work is parked, and its process ended if that is at it.
+    /// The work is parked. A process that works on it is ended.
     Abandoned,
-    /// Its process is ended, and its work waits for a person.
+    /// The process is ended, and the work waits for a person.
     Held,
-    /// It goes on, in a new process.
+    /// The worker continues in a new process.
     Restarted,
-    /// It is no longer left alone.
+    /// The backoff after repeated failures ends early.
     NotAlone,
-    /// It goes on in the process that was found.
+    /// The worker continues in the process that was found.
     Adopted,
-    /// It starts over in a new process, which does not count as a failure.
+    /// The work starts over in a new process. This does not count as a failure.
     StartedOver,
-    /// Nothing: it is known already.
+    /// Nothing: the fact is already known.
     AlreadyKnown,
-    /// Nothing: it comes too early to mean anything.
+    /// Nothing: the report came too early to count.
     TooEarly,
-    /// Nothing: it comes too late to matter.
+    /// Nothing: the report came too late to count.
     TooLate,
-    /// Nothing: it counts when the turn has ended, or what holds the worker.
+    /// Nothing: the signal counts when the turn or the hold ends.
     Later,
     /// Nothing: the worker is still held.
     StillHeld,
-    /// Nothing: the hand-over waits for an idle pane by itself.
+    /// Nothing: the report does not concern the current turn. A delivery waits for an idle pane
+    /// anyway.
     NotOurs,
-    /// Nothing: it speaks of an older process.
+    /// Nothing: the report is about an older process.
     OldAttempt,
-    /// Nothing: something newer was told.
+    /// Nothing: a newer report has already come.
     OldNews,
-    /// Nothing: there is no process.
+    /// Nothing: the worker has no process.
     NoPane,
-    /// Nothing: that time was set for something that is over.
+    /// Nothing: the timer was set for something that is over.
     NotDue,
-    /// Nothing: it speaks of an older check.
+    /// Nothing: the result is from an older check.
     OldCheck,
 }
 
 impl Signal {
-    /// Everything that can happen.
+    /// Every signal.
     pub const ALL: [Signal; 24] = [
         Signal::Started,
         Signal::Ready,
@@ -178,7 +179,7 @@ impl Signal {
         Signal::NotFound,
     ];
 
-    /// The word that people read.
+    /// The name that people read.
     pub fn as_str(self) -> &'static str {
         match self {
             Signal::Started => "started",
@@ -210,7 +211,7 @@ impl Signal {
 }
 
 impl Transition {
-    /// Everything that can come of it.
+    /// Every transition.
     pub const ALL: [Transition; 43] = [
         Transition::Began,
         Transition::HandOver,

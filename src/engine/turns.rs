@@ -1,4 +1,5 @@
-//! What follows when a turn has ended: the rules of work and turns, in their order.
+//! Decides what follows when a turn has ended: the rules of the protocol for work and turns, in
+//! their order.
 
 use std::collections::BTreeSet;
 
@@ -16,10 +17,10 @@ use super::work::{Last, Owes, Routed, Work, WorkflowPlace};
 use super::worker::{QueuePosition, WorkerState};
 use crate::model::{Address, Envelope, Kind, Line, Mode, OutcomeWord, Part, Rearmatter, utc};
 
-/// How much of an agent's last answer is told with a dead letter, in characters.
+/// How much of an agent's last answer a dead letter quotes, in characters.
 const SAID: usize = 200;
 
-/// What a program printed as its outcome.
+/// The output of a program, as its outcome.
 struct Printed<'a> {
     text: &'a str,
     rearmatter: Rearmatter,
@@ -27,8 +28,8 @@ struct Printed<'a> {
 }
 
 impl State {
-    /// A turn has ended: what it was given besides its work has been read, unless its
-    /// process did not come to its end.
+    /// A turn has ended. Messages that were delivered besides the work count as read, unless
+    /// the process ended abnormally.
     pub(super) fn end_turn(&mut self, who: &Address, work: Box<Work>, exit: Option<ProcessExit>) {
         let Some(mut work) = self.bind_at_end(who, work, exit.as_ref()) else {
             return;
@@ -59,8 +60,8 @@ impl State {
         self.settle(who, work, exit);
     }
 
-    /// A program that stays, and shows nothing, has ended its turn when what it owes is there. A
-    /// turn for a note owes nothing: there, any message ends it.
+    /// End the turn of a program in pane mode that does not show its state on the screen: when
+    /// it has sent all that it owes. If it owes nothing, any message ends the turn.
     pub(super) fn end_turns(&mut self) {
         for who in self.output.touched.agents.clone() {
             let stays = self.started_as(&who).mode == Mode::Pane;
@@ -77,7 +78,7 @@ impl State {
         }
     }
 
-    /// What it was given in this turn besides its work has been read.
+    /// Finish the messages of the turn that are not part of the work.
     pub(super) fn read(&mut self, who: &Address, work: &mut Work) {
         for number in std::mem::take(&mut work.turn) {
             let item = work.items.iter().any(|(_, i)| i.messages.contains(&number));
@@ -87,7 +88,7 @@ impl State {
         }
     }
 
-    /// What follows, the first that fits.
+    /// Decide what follows. The first rule that matches applies.
     pub(super) fn settle(&mut self, who: &Address, mut work: Box<Work>, exit: Option<ProcessExit>) {
         if !self.worker_mut(who).asking.is_empty() {
             return self.wait(who, work);
@@ -218,7 +219,7 @@ impl State {
         self.next_turn(who, work, vec![number], None);
     }
 
-    /// What a `command` agent printed is its outcome, or its answer.
+    /// Accept the output of a `command` agent as its outcome or answer.
     fn printed(
         &mut self,
         who: &Address,
@@ -285,7 +286,7 @@ impl State {
         }
     }
 
-    /// All that was owed is there: the outcomes go on, and the work is over.
+    /// Everything owed has been sent: the outcomes are routed, and the work is over.
     pub(super) fn finish(&mut self, who: &Address, mut work: Box<Work>) {
         let ended = self.in_words(&work);
         let verdict = self.verdict_for(who, &work);
@@ -312,13 +313,13 @@ impl State {
         }
     }
 
-    /// Work that nobody will go on with: what is not paid is parked, and core is told.
-    /// Outcomes that no gate has passed do not go on.
+    /// Give up work: what is still owed is parked, and core is notified. Outcomes that no gate
+    /// has passed are not routed.
     pub(super) fn park(&mut self, who: &Address, work: Work, why: &str) {
         self.park_with(who, work, why, None);
     }
 
-    /// The same, where gates have found something: the headline says what.
+    /// Park work; if gates have findings, the headline quotes them.
     pub(super) fn park_with(
         &mut self,
         who: &Address,
@@ -328,7 +329,7 @@ impl State {
     ) {
         self.withdraw_asks(who);
         let judges = work.verdict_for().is_some();
-        // Who waits for a verdict is told that there is none.
+        // If a gate waits for a verdict, it is notified instead.
         if work.owes() && !judges {
             let about = work.messages().next();
             let body = format!("{who}: {why}");
@@ -357,7 +358,7 @@ impl State {
         }
     }
 
-    /// The outcomes of work, for who asked and gets them as the end of its question.
+    /// The outcomes of work as text, for an asker that gets no other answer.
     fn in_words(&self, work: &Work) -> String {
         let held = work
             .outcomes
@@ -374,8 +375,8 @@ impl State {
         said.join("\n")
     }
 
-    /// The end of work, and of each item in it: those in `unpaid` are parked. `failed`: the work
-    /// of a member ended with `error`.
+    /// End work and each of its items. Those in `unpaid` are parked. `failed`: the work of a
+    /// member or stage ended with `error`.
     fn over(
         &mut self,
         who: &Address,
@@ -411,7 +412,7 @@ impl State {
                 self.close_member(member, who, Ok(()));
             }
             for number in &item.messages {
-                // A note that nobody could be given is core's.
+                // A repair note that was never delivered goes to core.
                 let untold = self.is_untold_note(who, *number);
                 self.pass_on_notes(who, untold.then_some(*number).into_iter().collect(), false);
                 let key = (who, item.place.as_ref());

@@ -1,8 +1,8 @@
-//! Messages that several workers of an agent may have written: signed with the agent's plain name
-//! while two or more of its slots are in a turn.
+//! Messages that carry an agent's plain name while two or more of its slots are in a turn, so
+//! that several workers may have written them.
 //!
-//! Such a message waits until one of those slots ends its turn with nothing of its own; it is
-//! judged, and costs budget, when it is known who wrote it.
+//! Such a message waits until one of those slots ends its turn without a message of its own. It
+//! is accepted, and costs budget, when its author is known.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ const NAMED: &str = "signed with the plain name: this worker alone has what it r
 const ENDED: &str = "signed with the plain name: this worker ended its turn with nothing else";
 const OUTSIDE: &str = "signed with the plain name: no worker was in a turn any more";
 
-/// What the slots of agents may have written, the oldest first.
+/// Files with an unknown author, the oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct UnboundFiles(Vec<Unbound>);
@@ -27,7 +27,7 @@ pub(super) struct UnboundFiles(Vec<Unbound>);
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Unbound {
     agent: Address,
-    /// The slots that were in a turn when it came, and the turns.
+    /// The slots that were in a turn when the file came, with their turns.
     slots: Vec<(Address, u32)>,
     file: UnboundFile,
 }
@@ -41,11 +41,11 @@ enum UnboundFile {
 
 /// Who wrote a file.
 enum Writer {
-    /// Its author is known.
+    /// The author is known.
     Known,
     /// This slot, for this reason.
     Slot(Address, &'static str),
-    /// One of these.
+    /// One of these slots wrote it.
     OneOf(Vec<Address>),
 }
 
@@ -54,7 +54,7 @@ impl UnboundFiles {
         self.0.is_empty()
     }
 
-    /// The same path again takes the place of what it said before.
+    /// Add a file, or replace the one with the same path.
     fn add(&mut self, unbound: Unbound) {
         let path = unbound.file.path().to_owned();
         match self.0.iter_mut().find(|known| known.file.path() == path) {
@@ -68,20 +68,20 @@ impl UnboundFiles {
         files.any(|file| file.path() == path && file.hash() == hash)
     }
 
-    /// The oldest that a slot may have written in this turn.
+    /// The oldest file that a slot may have written in this turn.
     fn take(&mut self, who: &Address, turn: u32) -> Option<Unbound> {
         let mine = |unbound: &Unbound| unbound.slots.contains(&(who.clone(), turn));
         let place = self.0.iter().position(mine)?;
         Some(self.0.remove(place))
     }
 
-    /// The oldest of an agent of which no worker is in a turn.
+    /// The oldest file of an agent that has no worker in a turn.
     fn take_left(&mut self, in_turn: impl Fn(&Address) -> bool) -> Option<Unbound> {
         let place = self.0.iter().position(|unbound| !in_turn(&unbound.agent))?;
         Some(self.0.remove(place))
     }
 
-    /// A path says something else now, and of that it is known who wrote it.
+    /// Drop the file at a path, because its new version has a known author.
     fn forget(&mut self, path: &str) {
         self.0.retain(|unbound| unbound.file.path() != path);
     }
@@ -104,12 +104,12 @@ impl UnboundFile {
 }
 
 impl State {
-    /// Does this file wait until it is known who wrote it?
+    /// Does this file wait until its author is known?
     pub fn is_unbound(&self, path: &str, hash: &str) -> bool {
         self.unbound.has(path, hash)
     }
 
-    /// A message, if it is known who wrote it; else it waits.
+    /// Return a message if its author is known. Otherwise the message waits.
     pub(super) fn with_writer(&mut self, mut arrived: Arrived) -> Option<Arrived> {
         let from = arrived.envelope.from.clone();
         if self.unbound.has(&arrived.path, &arrived.hash) {
@@ -138,7 +138,7 @@ impl State {
         }
     }
 
-    /// A bad file, if it is known who wrote it; else it waits.
+    /// Return a rejected file if its author is known. Otherwise the file waits.
     pub(super) fn with_author(&mut self, mut rejected: Rejected) -> Option<Rejected> {
         let Some(author) = rejected.author.clone() else {
             return Some(rejected);
@@ -161,12 +161,12 @@ impl State {
         }
     }
 
-    /// Which slot wrote what is signed with the plain name of its agent.
+    /// Find the slot that wrote a file with the agent's plain name.
     fn writer_of(&self, from: &Address, named: impl Fn(&Work) -> bool) -> Writer {
         if from.slot.is_some() || self.slots(from).is_none() {
             return Writer::Known;
         }
-        // The one worker that it had before may still be at work.
+        // The single worker from before a reload may still be working.
         let before = self.workers.get(from);
         if before.is_some_and(|worker| worker.status.work().is_some()) {
             return Writer::Known;
@@ -191,7 +191,8 @@ impl State {
         }
     }
 
-    /// The lowest of these slots, or of all: the one of which the last work is parked goes first.
+    /// The lowest of these slots, or of all if the list is empty. A slot whose last work is
+    /// parked comes first.
     fn lowest(&self, agent: &Address, slots: &[(Address, u32)]) -> Address {
         let all = self.workers.of_agent(agent);
         let all = all.map(|(who, _)| who).filter(|who| who.slot.is_some());
@@ -218,7 +219,7 @@ impl State {
         self.unbound.add(Unbound { agent, slots, file });
     }
 
-    /// A slot ends its turn: what nobody else wrote is its own, if it has nothing else to show.
+    /// A slot ends its turn. A waiting file is its own if it has sent nothing else.
     pub(super) fn bind_at_end(
         &mut self,
         who: &Address,
@@ -256,7 +257,7 @@ impl State {
         }
     }
 
-    /// No slot of an agent is in a turn: what is still nobody's came outside of one.
+    /// Assign the remaining files of agents that have no slot in a turn.
     pub(super) fn bind_what_is_left(&mut self) {
         while !self.unbound.is_empty() {
             let in_turn: Vec<Address> = self

@@ -1,5 +1,4 @@
-//! What agents use: counted to the agent and to the run it works for, and held against the
-//! budgets of that run.
+//! Counts what agents use, per agent and per run, and checks it against the budgets of the run.
 
 use super::event::Used;
 use super::message_record::MessageNo;
@@ -8,13 +7,13 @@ use super::work::Work;
 use super::worker::Worker;
 use crate::model::{Address, Budget, Spent, Usage};
 
-/// The counters of a worker that are remembered. One that comes back after so many others
-/// is counted from its beginning.
+/// How many counters of a worker are kept. A counter that was dropped is counted from its
+/// beginning if it comes back.
 const COUNTERS: usize = 32;
 
 impl State {
-    /// A counter of an agent's program was read. It counts by what it has gone up: what is told
-    /// twice, or late, or of a process that is gone, is right all the same.
+    /// A counter of an agent's program was read. Only its increase counts, so a report may be
+    /// repeated, late or about an older process.
     pub(super) fn used(&mut self, used: &Used) {
         let who = &used.pane.worker;
         let Some(worker) = self.workers.get_mut(who) else {
@@ -34,7 +33,7 @@ impl State {
             usage: more,
             unreported: 0,
         };
-        // Late, it is of what was in hand last.
+        // A late report belongs to the previous work.
         let worker = self.workers.get(who);
         let run = worker.and_then(|worker| match worker.status.work() {
             Some(work) => self.run_of(work),
@@ -43,7 +42,7 @@ impl State {
         self.spent(who, run, &spent);
     }
 
-    /// Count to an agent and a run.
+    /// Add usage to an agent and a run.
     fn spent(&mut self, who: &Address, run: Option<MessageNo>, spent: &Spent) {
         let worker = self.worker_mut(who);
         worker.spent = worker.spent.plus(spent);
@@ -57,8 +56,8 @@ impl State {
         self.messages.facts(work.messages().next()?)?.run
     }
 
-    /// A turn has ended. If nothing was reported of it, what is known is too little: where a
-    /// budget depends on it, the human is told once.
+    /// A turn has ended. If its usage was not reported, the totals are too low. If a budget
+    /// depends on them, the human is notified once.
     pub(super) fn turn_counted(&mut self, who: &Address, work: &Work) {
         let run = self.run_of(work);
         let budgets = run.map(|run| self.budgets(who, run));
@@ -88,7 +87,7 @@ impl State {
         }
     }
 
-    /// The budgets that hold for an agent in a run, and what was used of each.
+    /// The budgets of an agent in a run, and how much of each is used.
     fn budgets(&self, who: &Address, run: MessageNo) -> [Option<(Budget, Usage)>; 2] {
         let rails = |mesh| self.mesh(mesh).map(|mesh| &mesh.guardrails);
         let of_run = self.runs.mesh_of(run).and_then(rails);
@@ -101,7 +100,7 @@ impl State {
         })
     }
 
-    /// The budget that these messages may use no more of, with the figures.
+    /// The budget that is used up for one of these messages, with the figures.
     pub(super) fn over_budget(
         &self,
         who: &Address,
@@ -120,7 +119,7 @@ impl State {
         })
     }
 
-    /// Let a message have one turn, whatever the budgets say.
+    /// Permit one turn for a message whatever the budgets say.
     pub(super) fn grant_turn(&mut self, to: &Address, number: MessageNo) {
         let worker = self.workers.get_mut(to);
         let mut items = worker
@@ -131,19 +130,19 @@ impl State {
         }
     }
 
-    /// What an unfinished run has used, by agent.
+    /// The usage of an unfinished run, per agent.
     pub fn used_in_run(&self, run: MessageNo) -> impl Iterator<Item = (&Address, &Spent)> {
         self.runs.spent_in(run)
     }
 
-    /// The runs that are under way, by their first messages.
+    /// The runs in progress, by their first messages.
     pub fn open_runs(&self) -> impl Iterator<Item = MessageNo> {
         self.runs.numbers()
     }
 }
 
 impl Worker {
-    /// What a counter has gone up by.
+    /// Update a counter and return its increase.
     fn count(&mut self, counter: String, total: &Usage) -> Usage {
         let known = self
             .counters

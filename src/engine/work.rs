@@ -1,4 +1,7 @@
-//! Work: what a worker has in hand, and what waits for it.
+//! Work: what waits for a worker and what it works on.
+//!
+//! This module has the data and questions about it. How work is assigned, finished and parked
+//! is in `queue`, `dispatch` and `turns`.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,36 +12,36 @@ use super::skipped::{is_false, is_zero};
 use super::worker::QueuePosition;
 use crate::model::{Address, Feature, Target};
 
-/// Something that waits for a worker: a message, or the results of a fan-out.
+/// An entry of an inbox: a message, or the results of a fan-out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Item {
-    /// The messages, given together.
+    /// The messages, delivered together.
     pub messages: Vec<MessageNo>,
-    /// What their sender is owed.
+    /// What the recipient owes for the item.
     pub owes: Owes,
-    /// What it is in a workflow.
+    /// Its place in a workflow, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<WorkflowPlace>,
-    /// A person lets it have its next turn, whatever was used already.
+    /// A person permits the next turn even if the budget is used up.
     #[serde(default, skip_serializing_if = "is_false")]
     pub granted: bool,
-    /// Who waits for the verdict, if it owes one.
+    /// Who waits for the verdict, if the item owes one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<VerdictFor>,
 }
 
-/// Who waits for a verdict.
+/// The gate that waits for a verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VerdictFor {
-    /// The agent that is judged.
+    /// The agent whose outcome is judged.
     pub author: Address,
-    /// The gate that asked.
+    /// The name of the gate.
     pub gate: String,
-    /// The number of this among the author's jobs.
+    /// The number of the author's job batch that waits.
     pub job: u32,
 }
 
-/// What is owed for an item.
+/// What a recipient owes for an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Owes {
@@ -46,13 +49,13 @@ pub enum Owes {
     Outcome,
     /// The answer to this ask.
     Answer(MessageNo),
-    /// A verdict on the work of another.
+    /// A verdict on the outcome of another agent.
     Verdict,
-    /// Nothing: it is a note.
+    /// Nothing: the item is a note.
     Nothing,
 }
 
-/// What an item is in a workflow.
+/// The place of an item in a workflow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WorkflowPlace {
@@ -60,46 +63,46 @@ pub enum WorkflowPlace {
     Member(Member),
     /// The results of a block, for its join.
     Join(Joined),
-    /// A step of a machine: work that it gives, or at `mesh/dispatch` what comes of that.
+    /// A step of a machine: a stage, or for `mesh/dispatch` an outcome of a stage.
     Stage(MachineStep),
 }
 
-/// One numbered place in a block. The block and the index are its identity.
+/// One numbered member of a block, identified by the block and the index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
     /// The outcome that opened the block.
     pub block: MessageNo,
-    /// From 0, in the order of the block's list. Journals of before there was an index have 0
-    /// everywhere; there each agent has one member, and is found by its address.
+    /// From 0, in the order of the block's list. Journals from before there was an index have 0
+    /// everywhere. There each agent has one member, which is found by its address.
     #[serde(default)]
     pub index: u32,
-    /// How many members the block has; 0 if that is not known.
+    /// How many members the block has; 0 if unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub total: u32,
-    /// The part of the opening message that it works on.
+    /// The part of the opening message that the member works on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<u32>,
     /// Who gets the results.
     pub join: Target,
 }
 
-/// Joined results.
+/// The results of a block.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Joined {
     /// The outcome that opened the block.
     pub block: MessageNo,
-    /// Who opened it, if that is known.
+    /// Who opened the block, if known.
     pub opener: Option<Address>,
 }
 
-/// Which delivery of a message: to whom, and as which member of a block.
+/// Identifies one delivery of a message: the recipient, and the place in a workflow.
 #[derive(Clone, Copy, Debug)]
 pub struct DeliveryKey<'a> {
-    /// The recipient, or the slot of it that has the message.
+    /// The recipient, or its slot that has the message.
     pub to: &'a Address,
-    /// The block and the index, if it is the work of a member.
+    /// The block and the index, for the work of a member.
     pub member: Option<(MessageNo, u32)>,
-    /// The machine's first message and the step, if it is a stage.
+    /// The machine's first message and the step, for a stage.
     pub stage: Option<(MessageNo, u32)>,
 }
 
@@ -122,7 +125,7 @@ impl<'a> From<(&'a Address, Option<&WorkflowPlace>)> for DeliveryKey<'a> {
 }
 
 impl WorkflowPlace {
-    /// The member that it is.
+    /// The member, if it is the work of one.
     pub fn member(&self) -> Option<&Member> {
         match self {
             WorkflowPlace::Member(member) => Some(member),
@@ -130,7 +133,7 @@ impl WorkflowPlace {
         }
     }
 
-    /// The joined results that it is.
+    /// The joined results, if it is a join.
     pub fn joined(&self) -> Option<&Joined> {
         match self {
             WorkflowPlace::Member(_) | WorkflowPlace::Stage(_) => None,
@@ -138,7 +141,7 @@ impl WorkflowPlace {
         }
     }
 
-    /// The step of a machine that it is.
+    /// The machine step, if it is a stage.
     pub fn stage(&self) -> Option<&MachineStep> {
         match self {
             WorkflowPlace::Member(_) | WorkflowPlace::Join(_) => None,
@@ -160,83 +163,83 @@ impl WorkflowPlace {
 }
 
 impl Member {
-    /// What tells it from all others.
+    /// The block and the index, which identify the member.
     pub fn id(&self) -> (MessageNo, u32) {
         (self.block, self.index)
     }
 }
 
-/// What a worker has in hand.
+/// The work that a worker has.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Work {
-    /// The items with their places in the inbox; none if it began by itself.
+    /// The items with their inbox positions. Empty if the worker began a turn by itself.
     pub items: Vec<(QueuePosition, Item)>,
-    /// The asks among them that are answered.
+    /// The asks among the items that are answered.
     pub answered: Vec<MessageNo>,
-    /// Its outcomes, routed when the work is finished.
+    /// Outcomes, routed when the work is finished.
     pub outcomes: Vec<Routed>,
-    /// The parked messages that its outcomes finish too, once they have passed their gates.
+    /// Parked messages that the outcomes also finish, once they have passed their gates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<AlsoFinished>,
-    /// Answers and notes that it is given when its turn has ended.
+    /// Answers and notes to deliver after the current turn.
     pub waiting: Vec<MessageNo>,
-    /// What it was given in this work besides the items.
+    /// Messages delivered in this work besides the items.
     pub given: Vec<MessageNo>,
-    /// What it was given in this turn.
+    /// Messages delivered in the current turn.
     pub turn: Vec<MessageNo>,
-    /// The turn that it was given in first; 0 if that is not known, or was none.
+    /// The turn in which the work was first delivered; 0 if there was none or it is unknown.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub first_turn: u32,
-    /// It was leased for the first time.
+    /// The work has been leased at least once.
     pub begun: bool,
-    /// It is known to have arrived.
+    /// The work is known to have been delivered at least once.
     pub taken: bool,
-    /// It was reminded of what it owes.
+    /// The worker was reminded of what it owes.
     pub reminded: bool,
-    /// It has written a good message in this turn.
+    /// The worker has sent an accepted message in this turn.
     #[serde(default, skip_serializing_if = "is_false")]
     pub spoke: bool,
-    /// All that this turn owes is there, and its program was told so.
+    /// The worker has sent all that it owes for this turn, and its program was notified.
     #[serde(default, skip_serializing_if = "is_false")]
     pub ended: bool,
-    /// The attempts that failed.
+    /// The number of failed attempts.
     pub tries: u32,
-    /// How often its process went with its terminal.
+    /// How often the process ended because its terminal did.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cut_offs: u32,
-    /// The gates before the work have reported.
+    /// The gates and hooks before the work have reported.
     #[serde(default, skip_serializing_if = "is_false")]
     pub prepared: bool,
-    /// How often its outcomes were sent back.
+    /// How often the gates sent the outcomes back.
     pub iteration: u32,
-    /// The jobs that check its outcomes, or did so last; 0 if there were none.
+    /// The last batch of jobs for this work, of gates or hooks; 0 if there was none.
     #[serde(alias = "checks")]
     pub job: u32,
-    /// What the gates found each time it was sent back.
+    /// What the gates found, one entry for each time they sent the outcomes back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<String>,
-    /// Checks that could not tell, in a row.
+    /// Checks in a row that gave no verdict.
     pub check_errors: u32,
-    /// Outcomes that the table refused.
+    /// The number of outcomes that the routing table refused.
     pub misrouted: u32,
-    /// The most hops of anything it was given.
+    /// The greatest hop count of the delivered messages.
     pub hops: u32,
 }
 
-/// Parked messages that an outcome of other work finishes too.
+/// Parked messages that an outcome of other work also finishes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AlsoFinished {
-    /// The outcome, which counts for them when its own work is finished.
+    /// The outcome. It counts for the parked messages when its own work is finished.
     pub outcome: MessageNo,
     /// The parked messages.
     pub parked: Vec<MessageNo>,
-    /// What is known of those that have left.
+    /// The records of those that have left the state.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known: Vec<MessageRecord>,
 }
 
 impl AlsoFinished {
-    /// What is kept until the outcome has passed its gates.
+    /// Keeps the records of the parked messages until the outcome has passed its gates.
     pub(super) fn of(
         outcome: MessageNo,
         parked: Vec<MessageNo>,
@@ -252,39 +255,39 @@ impl AlsoFinished {
     }
 }
 
-/// An outcome, and where it goes.
+/// An outcome and its destination.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Routed {
     /// The outcome.
     pub number: MessageNo,
-    /// Where it goes.
+    /// Its destination.
     pub way: Forwarding,
 }
 
-/// Where an outcome goes.
+/// The destination of an outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Forwarding {
-    /// To each recipient of its deliveries.
+    /// Each recipient of its deliveries.
     On,
-    /// To all members of a block that it opens.
+    /// All members of a block that the outcome opens.
     FanOut {
         /// Who gets the results.
         join: Target,
-        /// What the block asks of its members.
+        /// What the block requires of its members.
         #[serde(default, skip_serializing_if = "BlockRules::is_plain")]
         rules: BlockRules,
     },
-    /// To the join of the block that its author works for.
+    /// The join of the block that the author works for.
     Join(Member),
-    /// To the gate that asked for it, and nowhere else.
+    /// The gate that asked for it, and nobody else.
     Verdict,
-    /// To the machine that its author works for.
+    /// The machine that the author works for.
     Machine(MachineStep),
 }
 
 impl Forwarding {
-    /// The member of a block that an outcome is the result of.
+    /// The member of a block that produced the outcome.
     pub(super) fn member(&self) -> Option<&Member> {
         match self {
             Forwarding::Join(member) => Some(member),
@@ -296,32 +299,32 @@ impl Forwarding {
     }
 }
 
-/// What a message wants instead of what its agent has of its own.
+/// What a message sets instead of the agent's own values.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overrides {
-    /// The model.
+    /// The model to use.
     pub model: Option<String>,
-    /// The session.
+    /// The session to resume.
     pub session: Option<String>,
-    /// The feature that it works for. A process works for one.
+    /// The feature to work for. A process works for one feature only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feature: Option<Feature>,
 }
 
-/// What a worker had in hand last.
+/// The previous work of a worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Last {
     /// The first message of that work.
     pub number: MessageNo,
     /// The threads of that message.
     pub thread: Vec<MessageNo>,
-    /// The hops of the work.
+    /// The hop count of the work.
     pub hops: u32,
     /// The run that the work belonged to.
     pub run: Option<MessageNo>,
-    /// It was parked: an outcome may still finish it.
+    /// The work was parked. An outcome may still finish it.
     pub parked: bool,
-    /// What it was in a workflow.
+    /// The place of the work in a workflow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<WorkflowPlace>,
 }
@@ -338,7 +341,7 @@ impl Item {
         }
     }
 
-    /// The ask that it is.
+    /// The ask, if the item owes an answer.
     pub(super) fn ask(&self) -> Option<MessageNo> {
         match self.owes {
             Owes::Answer(ask) => Some(ask),
@@ -346,14 +349,14 @@ impl Item {
         }
     }
 
-    /// All its messages.
+    /// The messages of the item.
     pub(super) fn all(&self) -> impl Iterator<Item = MessageNo> {
         self.messages.iter().copied()
     }
 }
 
 impl Work {
-    /// Use up what a person has granted. Was there something?
+    /// Use up a permission that a person gave for the next turn. Returns whether there was one.
     pub(super) fn use_grant(&mut self) -> bool {
         let items = self.items.iter_mut();
         items.fold(false, |granted, (_, item)| {
@@ -361,25 +364,25 @@ impl Work {
         })
     }
 
-    /// The messages of its items.
+    /// The messages of the items.
     pub fn messages(&self) -> impl Iterator<Item = MessageNo> {
         let items = self.items.iter();
         items.flat_map(|(_, item)| item.messages.iter().copied())
     }
 
-    /// Does anybody wait for something to come of it?
+    /// Does the worker owe anything for this work?
     pub fn owes(&self) -> bool {
         self.items
             .iter()
             .any(|(_, item)| item.owes != Owes::Nothing)
     }
 
-    /// Is all that is owed there?
+    /// Has the worker sent all that it owes? False if it owes nothing.
     pub fn is_done(&self) -> bool {
         self.owes() && self.items.iter().all(|(_, item)| self.is_paid(item))
     }
 
-    /// Is all there that a turn is for? Where nothing is owed, that is any word.
+    /// Has the worker sent all that the turn is for? If it owes nothing, any message will do.
     pub fn is_said(&self) -> bool {
         match self.owes() {
             true => self.is_done(),
@@ -387,22 +390,22 @@ impl Work {
         }
     }
 
-    /// Is what is owed for an item there?
+    /// Has the worker sent what it owes for an item?
     pub fn is_paid(&self, item: &Item) -> bool {
         match item.owes {
             Owes::Nothing => true,
             Owes::Outcome | Owes::Verdict => !self.outcomes.is_empty(),
             Owes::Answer(ask) => {
-                // One ask alone may end by an outcome that goes elsewhere.
+                // A single ask may also end by an outcome that goes elsewhere.
                 self.answered.contains(&ask)
                     || (self.only_ask() == Some(ask) && !self.outcomes.is_empty())
             }
         }
     }
 
-    /// The one ask that it is, if it is that.
+    /// The ask, if it is the only thing owed.
     pub fn only_ask(&self) -> Option<MessageNo> {
-        // A note beside it wants nothing.
+        // Notes beside the ask do not count.
         let mut owed = self
             .items
             .iter()
@@ -415,34 +418,34 @@ impl Work {
         }
     }
 
-    /// Who waits for a verdict, if it owes one.
+    /// Who waits for a verdict, if the work owes one.
     pub fn verdict_for(&self) -> Option<&VerdictFor> {
         self.items
             .iter()
             .find_map(|(_, item)| item.verdict.as_ref())
     }
 
-    /// Did it begin by itself, so that nothing of it was ever given?
+    /// Did the worker begin by itself, with nothing delivered to it?
     pub fn is_own(&self) -> bool {
         self.items.is_empty() && self.given.is_empty()
     }
 
-    /// What it is in a workflow.
+    /// The place of the work in a workflow.
     pub fn place(&self) -> Option<&WorkflowPlace> {
         self.items.iter().find_map(|(_, item)| item.place.as_ref())
     }
 
-    /// The member that its outcomes belong to.
+    /// The member of a block that the outcomes belong to.
     pub fn member(&self) -> Option<&Member> {
         self.place().and_then(WorkflowPlace::member)
     }
 
-    /// The step of a machine that its outcomes belong to.
+    /// The machine step that the outcomes belong to.
     pub fn stage(&self) -> Option<&MachineStep> {
         self.place().and_then(WorkflowPlace::stage)
     }
 
-    /// The delivery by which a worker has a message of this work.
+    /// The delivery of a message of this work to a worker.
     pub(super) fn key<'a>(&self, number: MessageNo, who: &'a Address) -> DeliveryKey<'a> {
         let mut items = self.items.iter();
         let item = items.find(|(_, item)| item.messages.contains(&number));

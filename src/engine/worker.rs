@@ -1,4 +1,7 @@
-//! A worker: an agent at run time, what it has in hand and what waits for it.
+//! A worker: an agent at run time, with its current work and its inbox.
+//!
+//! This module has the data. What a worker does next is decided in `table`, `turns` and
+//! `dispatch`.
 
 use std::collections::BTreeMap;
 
@@ -15,85 +18,87 @@ use crate::model::{Address, Mode, Priority, Spent, Usage};
 /// An agent at run time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Worker {
-    /// What it does now.
+    /// The current state, with its data.
     pub status: WorkerState,
-    /// Since when, in milliseconds since 1970.
+    /// When the state began, in milliseconds since 1970.
     pub since: i64,
-    /// What waits for it, in order.
+    /// Waiting work, in the order of delivery.
     #[serde(with = "in_order")]
     pub inbox: BTreeMap<QueuePosition, Item>,
-    /// Updates that it gets with its next turn.
+    /// Updates to deliver with the next turn.
     pub updates: Vec<MessageNo>,
-    /// Updates had to be parked since its last turn, and core was told.
+    /// Updates were parked since the last turn because there were too many, and core was
+    /// notified.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flooded: bool,
-    /// The asks it has open: the message, and who was asked.
+    /// The worker's open asks: the message and who was asked.
     pub asking: Vec<(MessageNo, Address)>,
-    /// Its process may be alive.
+    /// The process may be alive.
     pub live: bool,
-    /// How its last process was started, whatever its mesh has come to say since.
+    /// How the last process was started, even if the mesh has changed since.
     pub traits: Option<Traits>,
-    /// What that process was started with, instead of what the agent has of its own.
+    /// The model, session and feature that replaced the agent's own when that process was
+    /// started.
     pub overrides: Overrides,
-    /// That process is being ended, though its work needs none.
+    /// That process is being ended although the worker's state does not wait for it.
     pub dying: bool,
-    /// Its processes so far.
+    /// The number of processes so far.
     pub attempt: u32,
-    /// Its turns so far.
+    /// The number of turns so far.
     pub turn: u32,
-    /// The session that it can go on in.
+    /// The session that the next process can resume.
     pub session: Option<String>,
     /// Failures in a row.
     pub failures: u32,
-    /// Limits in a row that did not say how long they last, with no whole turn in between.
+    /// Limits in a row with a guessed end and no complete turn in between.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub limits: u32,
-    /// What it said last in the turn in hand.
+    /// The last text that the agent printed in the current turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
     /// Repair notes in a row, with no accepted message in between.
     pub notes: u32,
-    /// What it had in hand last.
+    /// The previous work.
     pub last: Option<Last>,
-    /// A person has stopped it.
+    /// A person has stopped the worker.
     pub stopped: bool,
-    /// When its status has lasted long enough.
+    /// The deadline of the current state, in milliseconds since 1970.
     pub due: Option<i64>,
-    /// When it is paused, if it is then still busy after an ask.
+    /// When the worker is interrupted if it is still busy after an ask.
     pub pause: Option<i64>,
-    /// When its pane is ended, if it is idle until then.
+    /// When the pane is ended if it stays idle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<i64>,
-    /// When its pane is looked at, if nothing is heard of it before.
+    /// When tx looks at the pane if nothing is heard of it.
     pub silence: Option<i64>,
-    /// The newest number of what was told of its process.
+    /// The number of the newest report about the process.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub seen: u32,
-    /// What its pane shows, as it was told last.
+    /// What the pane shows, by the newest report.
     #[serde(default, skip_serializing_if = "Shows::is_unknown")]
     pub shows: Shows,
-    /// Nothing was heard of it for long, though it is at work.
+    /// The worker is working but has not been heard of for a long time.
     #[serde(default, skip_serializing_if = "is_false")]
     pub silent: bool,
-    /// What it has used so far, in all its work.
+    /// The total usage in all its work.
     #[serde(default, skip_serializing_if = "Spent::is_nothing")]
     pub spent: Spent,
-    /// The counters of its program and what they showed, the newest last.
+    /// The counters of its program with their last totals, the newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<(String, Usage)>,
-    /// The jobs that were run for it so far.
+    /// The number of job batches that were run for the worker so far.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub jobs: u32,
-    /// The outcomes that came late, and are being checked.
+    /// Late outcomes whose checks are running.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub late: Vec<LateCheck>,
-    /// Something was reported of this turn.
+    /// Usage was reported for the current turn.
     #[serde(default, skip_serializing_if = "is_false")]
     pub reported: bool,
 }
 
 impl Worker {
-    /// Its process.
+    /// The current attempt, or the last one if no process is alive.
     pub fn pane(&self, address: &Address) -> AttemptId {
         AttemptId {
             worker: address.clone(),
@@ -101,8 +106,8 @@ impl Worker {
         }
     }
 
-    /// Does a round of gates or hooks still wait for the results of these jobs? Those of any other
-    /// number are late, and need not go on.
+    /// Does a round of gates or hooks still wait for the results of this batch? Results of any
+    /// other batch are late and the jobs can be cancelled.
     pub fn waits_for_job(&self, job: u32) -> bool {
         let of_work = self.status.work().zip(self.status.round());
         let of_work = of_work.map(|(work, round)| (work.job, round));
@@ -111,7 +116,7 @@ impl Worker {
         rounds.any(|(known, round)| known == job && round.waits_for_jobs())
     }
 
-    /// May its process be writing a file for the work in hand?
+    /// Could the process be writing a file for the current work?
     pub fn is_in_turn(&self) -> bool {
         let in_turn = |work: &Work| {
             let is_pane = self.traits.is_some_and(|traits| traits.mode == Mode::Pane);
@@ -121,8 +126,8 @@ impl Worker {
         self.status.has_turn() && self.status.work().is_some_and(in_turn)
     }
 
-    /// What the human names the dialog or limit by that holds it up. Each permission request
-    /// has an id of its own: a yes to one is not a yes to the next.
+    /// The id by which the human names the dialog or limit that holds the worker. Each
+    /// permission request has its own id: a yes to one is not a yes to the next.
     pub fn held_id(&self, address: &Address) -> String {
         match self.status.dialog().and_then(|dialog| dialog.request) {
             Some(request) => format!("{address}:{}.{request}", self.attempt),
@@ -131,23 +136,23 @@ impl Worker {
     }
 }
 
-/// What a pane shows: the newest that was told of it. It lasts until something newer is
-/// told, so that it still counts when what held the worker up is over.
+/// What a pane shows, by the newest report. The value is kept until the next report, so that it
+/// still counts when a hold of the worker is over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shows {
-    /// Nobody has told.
+    /// No report has come yet.
     #[default]
     Unknown,
-    /// It can be given something, and was given nothing yet.
+    /// The process is ready and has had no delivery yet.
     Ready,
-    /// It is at work, with this turn if that is known.
+    /// The pane is busy, with this turn if known.
     Busy(Option<u32>),
-    /// It is idle; this turn was delivered to it last.
+    /// The pane is idle. This turn was delivered last.
     Idle(u32),
-    /// It shows a dialog.
+    /// The pane shows a dialog.
     Dialog,
-    /// Its account has no room.
+    /// The account has reached its limit.
     Limited,
 }
 
@@ -157,10 +162,10 @@ impl Shows {
     }
 }
 
-/// The place of an item in an inbox: by priority, then by arrival.
+/// The position of an item in an inbox: by priority, then by arrival.
 pub type QueuePosition = (Priority, u64);
 
-/// A map with keys that are not texts, as a list of pairs.
+/// Serializes a map as a list of pairs, because its keys are not strings.
 mod in_order {
     use std::collections::BTreeMap;
 

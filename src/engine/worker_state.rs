@@ -1,4 +1,6 @@
-//! What a worker does, with what belongs to it.
+//! The states of a worker, with the data of each.
+//!
+//! This module only reads and takes apart a state; `table` decides which state follows.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,126 +9,126 @@ use super::event::Dialog;
 use super::round::Round;
 use super::work::Work;
 
-/// What a worker does.
+/// The state of a worker.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WorkerState {
-    /// Nothing.
+    /// The worker has no work.
     #[default]
     Idle,
-    /// It is being given its work.
+    /// The work is being delivered.
     Starting {
-        /// The work.
+        /// The work to deliver.
         work: Box<Work>,
-        /// How far that is.
+        /// How far the delivery is.
         giving: Giving,
     },
-    /// It is at work.
+    /// A turn is in progress.
     Working {
-        /// The work.
+        /// The current work.
         work: Box<Work>,
     },
-    /// It has asked other agents, and waits.
+    /// The worker has asked other agents and waits for their answers.
     Awaiting {
-        /// The work.
+        /// The work that continues with the answers.
         work: Box<Work>,
     },
-    /// It waits for the human.
+    /// The worker waits for the human.
     AwaitingHuman {
-        /// For what.
+        /// What the human has to do.
         why: WaitingOn,
     },
-    /// Its account has no room for now.
+    /// The account has reached its usage limit.
     Limited {
-        /// What it did before.
+        /// The state to return to.
         before: Box<WorkerState>,
-        /// When there is room again.
+        /// When the limit ends, in milliseconds since 1970.
         until: i64,
     },
-    /// Its outcomes are being checked.
+    /// Gates check the outcomes, or hooks run before or after the work.
     Checking {
-        /// The work.
+        /// The work that is checked.
         work: Box<Work>,
-        /// The gates.
+        /// The gates or hooks, and their results so far.
         #[serde(default)]
         round: Round,
     },
-    /// It has failed, and waits to be tried again.
+    /// The worker has failed and waits for a retry.
     Backoff {
-        /// The work, if it has not been given up.
+        /// The work to retry; `None` if it was given up.
         work: Option<Box<Work>>,
-        /// When it is tried again.
+        /// When to retry, in milliseconds since 1970.
         until: i64,
     },
-    /// Its process is being ended.
+    /// The process is being ended.
     Stopping {
-        /// The work that is tried again after that.
+        /// The work to retry afterwards; `None` if it was given up.
         work: Option<Box<Work>>,
-        /// The reason that it is ended for.
+        /// The reason for ending the process.
         why: String,
-        /// The process has failed, rather than being in the way.
+        /// Ending the process counts as a failed attempt at the work.
         failed: bool,
     },
 }
 
-/// How far work has been given.
+/// How far a delivery is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Giving {
-    /// The process is being started.
+    /// The process is starting.
     Spawning,
-    /// The message is being handed over.
+    /// The turn is being delivered.
     Delivering,
-    /// It may have been handed over: only evidence can tell.
+    /// The delivery may have arrived: tx waits for evidence.
     Unconfirmed,
 }
 
-/// What the human is needed for.
+/// What the human has to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WaitingOn {
-    /// To answer asks.
+    /// Answer asks.
     Asks {
-        /// The work that waits.
+        /// The work that waits for the answers.
         work: Box<Work>,
     },
-    /// To answer a dialog in the pane.
+    /// Answer a dialog in the pane.
     Dialog {
-        /// The dialog.
+        /// What the dialog asks.
         dialog: Dialog,
-        /// What the worker did before.
+        /// The state to return to.
         before: Box<WorkerState>,
     },
 }
 
-/// The name of a status.
+/// The phase of a [`WorkerState`], without its data.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
-    /// Nothing is in hand.
+    /// The worker has no work.
     Idle,
-    /// Work is being given.
+    /// Work is being delivered.
     Starting,
-    /// A turn is under way.
+    /// A turn is in progress.
     Working,
-    /// Asks to agents are open.
+    /// The worker waits for answers from agents.
     Awaiting,
-    /// A human is needed.
+    /// The worker waits for the human.
     AwaitingHuman,
-    /// The account has no room.
+    /// The account has reached its usage limit.
     Limited,
-    /// Outcomes are being checked.
+    /// Gates or hooks are running.
     Checking,
-    /// It waits to be tried again.
+    /// The worker has failed and waits for a retry.
     Backoff,
     /// The process is being ended.
     Stopping,
 }
 
 impl WorkerState {
-    /// Its name.
+    /// The phase, without the data.
     pub fn is(&self) -> Phase {
         match self {
             WorkerState::Idle => Phase::Idle,
@@ -141,7 +143,7 @@ impl WorkerState {
         }
     }
 
-    /// The work in hand.
+    /// The current work.
     pub fn work(&self) -> Option<&Work> {
         match self {
             WorkerState::Idle => None,
@@ -162,7 +164,7 @@ impl WorkerState {
         }
     }
 
-    /// The work in hand, to be changed.
+    /// The current work, for changes.
     pub fn work_mut(&mut self) -> Option<&mut Work> {
         match self {
             WorkerState::Idle => None,
@@ -183,7 +185,7 @@ impl WorkerState {
         }
     }
 
-    /// The work in hand; the status is used up.
+    /// The current work, taken out of the state.
     pub fn into_work(self) -> Option<Box<Work>> {
         match self {
             WorkerState::Idle => None,
@@ -202,7 +204,7 @@ impl WorkerState {
         }
     }
 
-    /// What it does as far as no dialog and no limit holds it up.
+    /// The state without the dialogs and limits that hold it.
     pub fn beneath(&self) -> &WorkerState {
         match self {
             WorkerState::AwaitingHuman {
@@ -222,7 +224,7 @@ impl WorkerState {
         }
     }
 
-    /// The gates or hooks that it waits for, to be changed, and the number of their jobs.
+    /// The current gates or hooks, for changes, and the number of their jobs.
     pub fn round_mut(&mut self) -> Option<(u32, &mut Round)> {
         match self {
             WorkerState::Checking { work, round } => Some((work.job, round)),
@@ -240,7 +242,7 @@ impl WorkerState {
         }
     }
 
-    /// The gates or hooks that it waits for.
+    /// The current gates or hooks.
     pub fn round(&self) -> Option<&Round> {
         let WorkerState::Checking { round, .. } = self.beneath() else {
             return None;
@@ -248,7 +250,7 @@ impl WorkerState {
         Some(round)
     }
 
-    /// How far work has been given, if it is being given.
+    /// How far the delivery is, if one is in progress.
     pub fn giving(&self) -> Option<Giving> {
         let WorkerState::Starting { giving, .. } = self.beneath() else {
             return None;
@@ -256,12 +258,12 @@ impl WorkerState {
         Some(*giving)
     }
 
-    /// Does it show a dialog?
+    /// Does the pane show a dialog?
     pub fn has_dialog(&self) -> bool {
         self.dialog().is_some()
     }
 
-    /// The dialog that it shows.
+    /// The dialog that the pane shows.
     pub fn dialog(&self) -> Option<&Dialog> {
         let mut shown = self;
         while let WorkerState::Limited { before, .. } = shown {
@@ -276,7 +278,7 @@ impl WorkerState {
         Some(dialog)
     }
 
-    /// Is a turn of its work being given, or under way, as far as nothing holds it up?
+    /// Is a turn being delivered or in progress, apart from a dialog or limit?
     pub fn in_turn(&self) -> bool {
         matches!(
             self.beneath(),
@@ -284,16 +286,17 @@ impl WorkerState {
         )
     }
 
-    /// Is there a turn that has not ended? One that is cut short may have written before.
+    /// Is there a turn that has not ended? A turn that is cut short may have written messages
+    /// before.
     pub(super) fn has_turn(&self) -> bool {
         self.in_turn() || matches!(self.beneath(), WorkerState::Stopping { .. })
     }
 
-    /// Is its work really being worked on, so that no ask's time runs?
+    /// Is the work in progress, so that the timeout of an ask does not run?
     pub fn is_at_work(&self) -> bool {
         match self {
             WorkerState::Starting { .. } | WorkerState::Working { .. } => true,
-            // What comes before the work is not the work.
+            // Hooks before the work do not count as work.
             WorkerState::Checking { round, .. } => !round.is_before(),
             WorkerState::Idle
             | WorkerState::Awaiting { .. }
@@ -306,7 +309,7 @@ impl WorkerState {
 }
 
 impl Phase {
-    /// Every status.
+    /// Every phase.
     pub const ALL: [Phase; 9] = [
         Phase::Idle,
         Phase::Starting,
@@ -319,7 +322,7 @@ impl Phase {
         Phase::Stopping,
     ];
 
-    /// The word that people read.
+    /// The name that people read.
     pub fn as_str(self) -> &'static str {
         match self {
             Phase::Idle => "idle",

@@ -1,4 +1,4 @@
-//! All workers, by their addresses.
+//! The collection of all workers, by address.
 
 use std::collections::BTreeMap;
 
@@ -21,9 +21,9 @@ impl Workers {
         self.0.get_mut(address)
     }
 
-    /// A worker; one that has had nothing to do is idle since now.
+    /// The worker at this address. A new worker is idle since `now`.
     pub(super) fn get_or_idle(&mut self, address: &Address, now: i64) -> &mut Worker {
-        // An entry would need a copy of the address even where it is known.
+        // `entry` would copy the address even if it is known.
         if !self.0.contains_key(address) {
             let worker = Worker {
                 since: now,
@@ -50,7 +50,8 @@ impl Workers {
         self.0.keys()
     }
 
-    /// The workers of an agent, or this one alone: that without a number first.
+    /// The workers of an agent in the order of their slots, or only this one if the address has
+    /// a slot.
     pub(super) fn of_agent(&self, agent: &Address) -> impl Iterator<Item = (&Address, &Worker)> {
         let from = self.0.range(agent..);
         from.take_while(move |(who, _)| who.is_of(agent))

@@ -1,4 +1,4 @@
-//! An event as a record, and back.
+//! Encodes events as records, and decodes them again.
 
 use std::path::Path;
 

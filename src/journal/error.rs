@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 
-/// Why the journal cannot do what it was asked.
+/// Why an operation on the journal failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// There is no journal.

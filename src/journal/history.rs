@@ -1,4 +1,4 @@
-//! Every message, finished or not, looked up in the state and the journal together.
+//! Looks up messages, finished or not, in the state and the journal together.
 //!
 //! The daemon, the views and the commands look messages up here and nowhere else. Nothing is
 //! changed here.
@@ -17,7 +17,7 @@ const NAMED: u32 = 8;
 /// A journal folded up to some record.
 #[derive(Debug)]
 pub struct FoldedJournal {
-    /// The journal.
+    /// The journal, open for reading.
     pub reader: Reader,
     /// The state after that record.
     pub state: State,
@@ -71,7 +71,7 @@ impl FoldedJournal {
 }
 
 impl Store {
-    /// The state and the journal together. What is pending is not in the journal yet.
+    /// The state and the journal together. Pending events are not in the journal yet.
     pub fn history(&self) -> History<'_> {
         History {
             state: self.state(),
@@ -81,7 +81,7 @@ impl Store {
 }
 
 impl History<'_> {
-    /// The message of a number.
+    /// The message with this number, finished or not.
     pub fn message(self, number: MessageNo) -> Result<Option<MessageRecord>, Error> {
         match self.state.message(number) {
             Some(held) => Ok(Some(held.facts.clone())),

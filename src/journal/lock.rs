@@ -1,7 +1,7 @@
-//! At most one writer: it holds the lock of a file beside the journal.
+//! The lock of the single writer, on a file beside the journal.
 //!
-//! The operating system releases the lock when the process ends, in any way. This is not a lock on
-//! the journal itself, where SQLite has its own.
+//! The operating system releases the lock when the process ends, in any way. This is not a lock
+//! on the journal itself, where SQLite has its own.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Finished messages, found by id, file, thread or how they ended.
+//! Queries for finished messages: by id, file, thread, or the step at which they ended.
 
 use std::collections::HashSet;
 
@@ -131,7 +131,7 @@ impl Reader {
             "SELECT body, version FROM messages WHERE step = ? ORDER BY number DESC LIMIT ?",
             params![Step::Refused.as_str(), limit],
         )?;
-        // The others were messages that were withdrawn.
+        // The rest are messages that were withdrawn.
         found.retain(|facts| facts.refused.is_some());
         Ok(found)
     }

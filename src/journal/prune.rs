@@ -20,7 +20,7 @@ use super::{Error, Snapshot, Store, schema, writer};
 use crate::engine::{RULES, State};
 use crate::model::{Address, MsgId};
 
-/// What was removed.
+/// What a prune removed.
 #[derive(Debug, Default)]
 pub struct Pruned {
     /// The number of records.

@@ -1,7 +1,8 @@
-//! Records that cannot be read. They are set aside so that everything else can go on.
+//! Records that cannot be read. They are set aside so that the rest of the journal stays
+//! usable.
 //!
-//! An unreadable record is never removed. It stays where it is, every fold skips it, and a copy is
-//! kept in a separate table that pruning does not touch.
+//! An unreadable record is never removed. It stays where it is, every fold skips it, and a copy
+//! is kept in a separate table that pruning does not touch.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +19,7 @@ pub struct Quarantined {
     pub seq: u64,
     /// When it happened, in milliseconds since 1970.
     pub at: i64,
-    /// What sort of thing happened.
+    /// The kind of event.
     pub kind: String,
     /// What is wrong with it.
     pub why: String,

@@ -25,7 +25,7 @@ pub(super) fn arrived(path: &str, id: &str, in_reply_to: &[&str]) -> Event {
     serde_json::from_value(event).unwrap()
 }
 
-/// An event that speaks of no message.
+/// An event that refers to no message.
 pub(super) fn removed(mesh: &str) -> Event {
     let mesh = mesh.parse().unwrap();
     Event::MeshRemoved { mesh }
@@ -58,7 +58,7 @@ pub(super) fn numbers(facts: &[MessageRecord]) -> Vec<u64> {
     facts.iter().map(|facts| facts.number.0).collect()
 }
 
-/// The finished messages that an event was told of.
+/// The finished messages that came with an event.
 pub(super) fn known(event: &Event) -> Vec<u64> {
     match serde_json::to_value(event).unwrap() {
         event if event["arrived"].is_object() => told(&event["arrived"]),

@@ -1,5 +1,5 @@
-//! The state and its journal, kept in step. An event is applied to the state, written with what was
-//! decided, and only then acted on.
+//! Keeps the state and its journal in step. An event is applied to the state, then written with
+//! what was decided, and only then acted on.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,9 +29,9 @@ pub struct Store {
     reader: Reader,
     journal: Journal,
     state: State,
-    /// Applied, but not durable yet.
+    /// Events that are applied but not durable yet.
     pending: Vec<Entry>,
-    /// Their effects, to be carried out after the commit.
+    /// The effects of the pending events, to be carried out after the commit.
     effects: Vec<Effect>,
     /// The state has events that could not be written to the journal.
     diverged: bool,
@@ -223,7 +223,7 @@ impl Store {
         Ok(())
     }
 
-    /// Everything that can fail before an event is applied.
+    /// Do everything that can fail before an event is applied.
     fn prepare(&mut self, event: &mut Event) -> Result<(), Error> {
         self.reload()?;
         // This comes before an event, not after the last: by now the last event's messages of tx
@@ -286,8 +286,8 @@ impl Store {
         }
     }
 
-    /// The finished messages of this path and these ids, the first messages of their runs, and
-    /// those that are meant without being named, in the order of their numbers.
+    /// The finished messages with this path and these ids, the first messages of their runs,
+    /// and `unnamed`, ordered by number.
     fn known<'i>(
         &self,
         path: &str,

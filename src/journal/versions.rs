@@ -1,8 +1,8 @@
-//! Reads what an older tx wrote.
+//! Reads data that an older tx wrote.
 //!
-//! Each persisted type has a list of upcasts: the first turns version 1 into version 2, and so on.
-//! The current version is one more than the number of upcasts, so a new version is one function at
-//! the end of its list. A field with a serde default needs none.
+//! Each persisted type has a list of upcasts: the first turns version 1 into version 2, and so
+//! on. The current version is one more than the number of upcasts, so a new version is one
+//! function at the end of its list. A field with a serde default needs none.
 
 use std::path::Path;
 
@@ -49,7 +49,7 @@ impl Persisted {
         self.upcasts.len() as u32 + 1
     }
 
-    /// Refuse a version that a newer tx wrote.
+    /// Refuse an unknown version, which a newer tx wrote.
     pub(super) fn check(
         &self,
         path: &Path,
@@ -114,8 +114,9 @@ fn finish_jobs(event: Value) -> Value {
     }})
 }
 
-/// A member of a fan-out was known by its agent alone: `set: {set, join}`. Now it has a place in
-/// a workflow, with an index. That is 0 in what was written before: the engine looks by agent.
+/// A member of a fan-out was identified by its agent alone: `set: {set, join}`. Now it has a
+/// place in a workflow, with an index. Older members get the index 0, and the engine finds them
+/// by agent.
 fn number_members(mut value: Value) -> Value {
     fn member(old: &Value) -> Option<Value> {
         let (block, join) = (old.get("set")?, old.get("join")?);
@@ -223,7 +224,7 @@ impl Snapshot {
     }
 }
 
-/// Refuse a version that is newer than the one we know.
+/// Refuse an unknown version.
 pub(super) fn check_version(
     path: &Path,
     what: impl Fn() -> String,

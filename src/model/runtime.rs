@@ -8,49 +8,49 @@ use serde_json::Value;
 
 use super::{Agent, Mode, Pattern, Piece, pieces};
 
-/// How agents of a kind are started, watched and given texts. tx has some, and a project adds
-/// its own under `runtimes:` in its settings.
+/// How the agents of one kind of program are started, watched and sent texts. tx has several
+/// runtimes built in, and a project adds its own under `runtimes:` in its settings.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Runtime {
     /// The program and its arguments, with the placeholders of an agent's `run`. Empty if each
     /// agent names its own program.
     pub run: Vec<Argument>,
-    /// The same for a process that lives for one turn, if that differs.
+    /// The same for a process in mode `turn`, if that differs.
     pub turn: Vec<Argument>,
-    /// The arguments for each `permissions.mode` of an agent; they stand for `{permissions}`.
+    /// The arguments for each `permissions.mode` of an agent. They replace `{permissions}`.
     pub permissions: IndexMap<String, Vec<String>>,
     /// The tools that no agent may use, before those that its `permissions.deny` adds.
     pub denied_tools: Vec<String>,
-    /// The tools by which it asks the human a question. A hook that asks for one of them asks that
-    /// question, and not for a permission.
+    /// The tools with which it asks the human a question. A hook that asks for one of them asks
+    /// that question, not for a permission.
     pub question_tools: Vec<String>,
-    /// The levels of an agent's `thinking` that it knows.
+    /// The levels of an agent's `thinking` that it supports.
     pub thinking_levels: Vec<String>,
-    /// Variables that are set for it.
+    /// The variables that are set for it.
     pub env: IndexMap<String, String>,
     /// Files that are written for each process, in `{files}`: a text as it is, anything else as
     /// JSON.
     pub files: IndexMap<String, Value>,
     /// What each hook event means. Hooks call `{hook}`.
     pub hooks: IndexMap<String, HookMeaning>,
-    /// Its process is started with the first text (`{text}`), in mode `pane` too.
+    /// A process is started with the first text (`{text}`), also in mode `pane`.
     pub starts_with_text: bool,
-    /// So is one that resumes a session.
+    /// A process that resumes a session is started with the first text, too.
     pub resumes_with_text: bool,
-    /// The program that passes a text on to a process that runs.
+    /// The program that sends a text to a running process.
     pub send: Vec<Argument>,
-    /// Where a process of one turn prints the session that it has: its group `session`.
+    /// Where a process in mode `turn` prints its session, in the group `session`.
     pub session_in: Option<Pattern>,
-    /// What it prints if the session to be resumed does not exist.
+    /// What it prints if the session to resume does not exist.
     pub session_gone: Option<Pattern>,
     /// Its exit code is 0 even if its turn has failed.
     pub always_exits_0: bool,
-    /// What a process of one turn prints when its account has reached a limit. The group `until` is
-    /// the time of the reset.
+    /// What a process in mode `turn` prints when its account has reached a limit. The group
+    /// `until` is the time of the reset.
     pub limited: Option<Pattern>,
-    /// How many seconds after the reset of a limit it may take to go on by itself. Only then tx
-    /// tells it to go on.
+    /// How many seconds after the reset of a limit it may take to continue by itself. After
+    /// that, tx tells it to continue.
     pub limit_grace: u32,
     /// What it prints if nobody is logged in.
     pub logged_out: Option<Pattern>,
@@ -60,17 +60,18 @@ pub struct Runtime {
     pub program: Option<ProgramInfo>,
     /// The mode of its processes, unless the agent has one.
     pub mode: Mode,
-    /// What a process of one turn prints is its outcome.
+    /// The output of a process in mode `turn` is its outcome.
     pub prints: bool,
-    /// What a process of one turn prints is a stream of JSON, shown as lines for people.
+    /// The output of a process in mode `turn` is a stream of JSON, shown as lines for people.
     pub stream: bool,
     /// What its pane shows in each state.
     pub screen: ScreenRules,
-    /// The keys that interrupt it; nothing: SIGINT.
+    /// The keys that interrupt it. If empty, tx sends SIGINT.
     pub interrupt: Vec<String>,
-    /// The keys that answer its permission dialogs: the first whose `shows` the dialog has.
+    /// The keys that answer its permission dialogs. The first entry whose `shows` matches the
+    /// dialog is used.
     pub answers: Vec<AnswerKeys>,
-    /// Its hook asks for permissions in a process of one turn too.
+    /// Its hook also asks for permissions in mode `turn`.
     pub asks_in_turns: bool,
     /// It cannot read a file that tx names, so it gets the messages themselves.
     pub whole_text: bool,
@@ -135,19 +136,19 @@ pub enum Argument {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HookMeaning {
-    /// The program is up, and has its session.
+    /// The program has started and has its session.
     Ready,
-    /// It has accepted a text.
+    /// The program has accepted a text.
     Submitted,
-    /// It ends its turn; the hook may be answered with more to do.
+    /// The program ends its turn. The hook may be answered with more work.
     Ended,
-    /// Its turn has failed.
+    /// The turn has failed.
     Failed,
     /// Its turn has failed because nobody is logged in.
     LoggedOut,
-    /// It asks for a permission; the hook may be answered with the decision.
+    /// The program asks for a permission. The hook may be answered with the decision.
     Asks,
-    /// It is working.
+    /// The program is working.
     Busy,
 }
 
@@ -159,28 +160,30 @@ pub struct ProgramInfo {
     pub install: String,
     /// How to log in.
     pub login: String,
-    /// The command whose exit code tells whether somebody is logged in.
+    /// The command whose exit code says whether a user is logged in.
     pub logged_in: Vec<String>,
     /// The versions that this definition was tested with, as prefixes.
     pub versions: Vec<String>,
 }
 
-/// What tells the state of a program by its pane. Each rule is a regular expression, where `^`
-/// and `$` are the ends of a line. A program with a `composer` or a `prompt` is looked at before
-/// anything is typed, and Enter is pressed after it. One without reads lines.
+/// How to read the state of a program from its pane. Each rule is a regular expression, where
+/// `^` and `$` are the ends of a line. If a program has a `composer` or a `prompt`, tx looks at
+/// its screen before it types, and presses Enter afterwards. A program without either reads
+/// lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScreenRules {
     /// The title that the program gives its pane.
     pub title: TitleRules,
-    /// The box that a person types in, and all that stands below it: the last lines of the
-    /// screen. Its group `typed` is what was typed. A dialog, a limit or a busy mark that an
-    /// answer quotes above it does not count, and typed text is not a mark.
+    /// The box that a person types in, and everything below it: the last lines of the screen.
+    /// The group `typed` is the typed text. A dialog, a limit or a busy mark that an answer
+    /// quotes above the composer does not count, and the typed text is never read as a mark.
     pub composer: Option<Pattern>,
     /// What an empty composer shows in place of a text.
     pub hint: Option<Pattern>,
-    /// What an empty composer needs above it to be idle, for a program that does not always
-    /// show that it works, unless its title says so. Without it the program is busy.
+    /// What has to be above an empty composer for the program to be idle, unless its title says
+    /// so. Without this line the program is busy. For programs that do not always show that
+    /// they work.
     pub ended: Option<Pattern>,
     /// A dialog that asks for permission, in the last lines.
     pub dialog: Option<Pattern>,
@@ -192,16 +195,16 @@ pub struct ScreenRules {
     /// Nobody is logged in, so its turn has failed: right above an empty composer. The group `said`
     /// is the message.
     pub logged_out: Option<Pattern>,
-    /// It is at work: in the last lines down to the composer and below it, or anywhere on the
-    /// screen of a program without a composer.
+    /// The program is working: in the last lines down to the composer and below it, or anywhere
+    /// on the screen of a program without a composer.
     pub busy: Option<Pattern>,
-    /// What it shows of a session that it has resumed, for a program that loses the session if it is
-    /// given a text before.
+    /// What the screen shows when a session is resumed. For programs that lose the session if
+    /// they get a text before.
     pub resumed: Option<Pattern>,
-    /// Something that a person has opened over its composer.
+    /// Something that a person has opened over the composer.
     pub covered: Option<Pattern>,
-    /// For a program without a composer: what stands before the cursor, in whole lines, when it
-    /// waits and nothing is typed.
+    /// For a program without a composer: the whole lines before the cursor when it waits and
+    /// nothing is typed.
     pub prompt: Option<Pattern>,
 }
 
@@ -216,11 +219,11 @@ impl ScreenRules {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TitleRules {
-    /// It shows a dialog.
+    /// The program shows a dialog.
     pub dialog: Option<Pattern>,
-    /// It is at work.
+    /// The program is working.
     pub busy: Option<Pattern>,
-    /// It has ended its turn.
+    /// The program has ended its turn.
     pub idle: Option<Pattern>,
 }
 

@@ -1,8 +1,8 @@
-//! What a message is to its recipient, inferred from the routing context.
+//! Infers the kind that a message has for its recipient.
 //!
-//! The rows of the protocol's table, in order; the first that fits decides. An
-//! explicit kind comes before all of them, and cannot claim what is not so: an
-//! answer needs something to answer, and tx's own kind is tx's own.
+//! The rows of the protocol's table are tried in order, and the first that matches decides. An
+//! explicit kind comes before all rows, but cannot claim what is not true: an answer needs an
+//! ask, and only tx writes `lifecycle` messages.
 
 #[cfg(test)]
 mod tests;
@@ -17,86 +17,87 @@ use crate::model::{Address, Kind, MsgId, OutcomeWord, Target};
 pub struct InferContext<'a> {
     /// The sender.
     pub from: &'a Address,
-    /// The recipient; `None` where `to` is absent or the sentinel.
+    /// The recipient; `None` if `to` is missing or is `mesh/dispatch`.
     pub to: Option<&'a Address>,
-    /// The kind its author gave.
+    /// The kind that the author gave.
     pub explicit: Option<Kind>,
     /// The outcome word.
     pub status: Option<&'a OutcomeWord>,
-    /// What `in-reply-to` names.
+    /// What `in-reply-to` refers to.
     pub reply: ReplyTarget,
-    /// The oldest ask to core that the recipient has open.
+    /// The oldest open ask of the recipient to core.
     pub recipient_asks_core: Option<MsgId>,
-    /// What the sender has in hand.
+    /// What the sender is working on.
     pub work: WorkKind,
-    /// tx wrote it, from the standard output of a `command` agent.
+    /// tx made the message from the standard output of a `command` agent.
     pub is_stdout: bool,
 }
 
-/// What `in-reply-to` names, seen from the recipient and this sender.
+/// What `in-reply-to` refers to, for this sender and recipient.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplyTarget {
-    /// Nothing: the field is absent.
+    /// The field is missing.
     NoAsk,
-    /// Something that is known and no ask of the recipient's: it only tells the cause.
+    /// A known message that is not an ask of the recipient. It is only the cause.
     Cause(MsgId),
-    /// An ask that the recipient made of this sender, still open.
+    /// An open ask of the recipient to this sender.
     Open(MsgId),
-    /// Such an ask, closed or expired.
+    /// An ask of the recipient to this sender that is closed or has expired.
     Closed(MsgId),
     /// An ask between others.
     SomebodyElses(MsgId),
-    /// Nothing that this sender knows.
+    /// No message that this sender knows.
     Unknown(MsgId),
 }
 
-/// What an agent has in hand.
+/// What an agent is working on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WorkKind {
-    /// Nothing, or core is the sender.
+    /// Nothing, or the sender is core.
     Nothing,
-    /// A task, or an outcome handed over.
+    /// A task, or an outcome that was routed to it.
     Task,
     /// A question.
     Ask {
-        /// Its id.
+        /// The id of the ask.
         id: MsgId,
         /// Who asked.
         asker: Address,
     },
 }
 
-/// What a message is.
+/// The result of the inference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Inferred {
-    /// Of this kind.
+    /// The message has this kind.
     Kind {
-        /// The kind.
+        /// The kind for this recipient.
         kind: Kind,
         /// The row that decided.
         row: KindRow,
-        /// The ask that it answers.
+        /// The ask that the message answers.
         answers: Option<MsgId>,
     },
-    /// An outcome: the table says where it goes, then [`kind_of_outcome`] what it is there.
+    /// The message is an outcome. The routing table decides where it goes, and
+    /// [`kind_of_outcome`] which kind it has there.
     Outcome(KindRow),
-    /// Not to be accepted.
+    /// The message is refused.
     Refused(NotAccepted),
 }
 
-/// The row of the table that decided.
+/// The row of the table that decided, with its number in the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum KindRow {
-    /// Its author said so.
+    /// The author gave the kind.
     Explicit,
-    /// 1: it answers an open ask of the recipient's.
+    /// 1: the message answers an open ask of the recipient.
     Answer,
-    /// 1: it answers an ask that is closed. The sender is told.
+    /// 1: the message answers a closed ask. The sender gets a hint.
     LateAnswer,
-    /// 2: core writes to somebody who has asked core. Core is told which ask it answers.
+    /// 2: core writes to an agent that has asked core. Core gets a hint which ask it answers.
     CoreAnswers,
-    /// 3: the sender's work is an ask, and this is its answer.
+    /// 3: the sender's work is an ask, and the message answers it.
     WorkIsAsk,
     /// 4: an agent gives a status.
     Status,
@@ -123,7 +124,7 @@ impl KindRow {
     ];
 }
 
-/// Why a message is not accepted, whatever it is.
+/// Why a message is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotAccepted {
     /// From core to core.
@@ -132,26 +133,26 @@ pub enum NotAccepted {
     /// To `system/*`.
     #[error("`{0}` is tx itself and takes no messages")]
     ToSystem(Address),
-    /// As `system/*`, or of tx's own kind.
+    /// From `system/*`, or of the kind `lifecycle`.
     #[error("only tx writes `lifecycle` messages and as `system/*`")]
     AsSystem,
-    /// It answers an ask between others.
+    /// The message answers an ask between others.
     #[error("`{0}` is not an ask that the recipient made of you")]
     SomebodyElsesAsk(MsgId),
-    /// It names what nobody knows.
+    /// `in-reply-to` names an unknown message.
     #[error("in-reply-to: `{0}` names no message that is known to you")]
     NothingKnown(MsgId),
-    /// Core names something else than what it is asked.
+    /// Core replies to a message that is not the recipient's open ask.
     #[error(
         "in-reply-to: `{0}` is no ask, and the recipient waits for an answer; name its ask, or say `type: task`"
     )]
     NoOpenAsk(MsgId),
-    /// It has no recipient, and nothing that says where it should go.
+    /// The message has neither a recipient nor a status.
     #[error("there is neither a recipient nor a status to route by")]
     Nowhere,
 }
 
-/// Decide what a message is to one recipient.
+/// Decide which kind a message has for one recipient.
 pub fn infer(context: &InferContext) -> Inferred {
     if let Err(why) = acceptable(context) {
         return Inferred::Refused(why);
@@ -176,13 +177,13 @@ pub fn infer(context: &InferContext) -> Inferred {
         (Some(to), _) if to.is_core() => plain(Kind::AskHuman, KindRow::ToCore),
         (_, _) if from_core => plain(Kind::Task, KindRow::FromCore),
         (Some(_), None) => plain(Kind::Ask, KindRow::BetweenAgents),
-        // Without a status only a dispatcher table can tell: it is asked.
+        // Only a dispatcher table can route without a status, so the table decides.
         (None, None) => Inferred::Outcome(KindRow::Status),
         (Some(_) | None, Some(_)) => plain(Kind::Task, KindRow::FromCore),
     }
 }
 
-/// What an outcome is where it was routed to.
+/// The kind of an outcome at the target that it was routed to.
 pub fn kind_of_outcome(target: &Target, status: Option<&OutcomeWord>, rule: Rule) -> Kind {
     let blocked = status.is_some_and(OutcomeWord::is_blocked);
     match target {
@@ -212,7 +213,7 @@ fn acceptable(context: &InferContext) -> Result<(), NotAccepted> {
     match reply {
         ReplyTarget::SomebodyElses(ask) => Err(NotAccepted::SomebodyElsesAsk(ask.clone())),
         ReplyTarget::Unknown(id) => Err(NotAccepted::NothingKnown(id.clone())),
-        // Which ask is meant is never a guess where something else is named.
+        // If core names another message, tx does not guess which ask it answers.
         ReplyTarget::Cause(id)
             if from.is_core()
                 && recipient_asks_core.is_some()
@@ -242,12 +243,12 @@ fn implied_ask<'c>(context: &'c InferContext) -> Option<(KindRow, &'c MsgId)> {
     }
 }
 
-/// An explicit kind is honoured, as far as it can be so.
+/// Use the explicit kind if it can be true.
 fn explicit(context: &InferContext, kind: Kind) -> Inferred {
     let to_core = context.to.is_some_and(Address::is_core);
     match kind {
         Kind::TaskComplete if !context.from.is_core() => Inferred::Outcome(KindRow::Explicit),
-        // The human waits for nobody: what core asks of an agent is work.
+        // The human does not wait: a question from core is a task.
         Kind::Ask | Kind::AskHuman if context.from.is_core() => {
             plain(Kind::Task, KindRow::Explicit)
         }
@@ -266,7 +267,7 @@ fn explicit(context: &InferContext, kind: Kind) -> Inferred {
                 _,
             ) => plain(Kind::Update, KindRow::Explicit),
         },
-        // An ask to the human is one only where the human gets it.
+        // `ask-human` to another agent is a plain ask.
         Kind::AskHuman if !to_core => plain(Kind::Ask, KindRow::Explicit),
         Kind::Task
         | Kind::TaskComplete

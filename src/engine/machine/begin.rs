@@ -1,4 +1,4 @@
-//! A machine begins: what is for the machine of a mesh, and how it enters its first state.
+//! Begins machines: finds out whether a message is for a machine, and enters its first state.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use crate::engine::message_record::{MessageNo, Step};
 use crate::engine::state::State;
 use crate::model::{Address, Kind, MachineRules, Priority, VariableName};
 
-/// Why the tasks of a machine without a first state are parked.
+/// Why the task of a machine without an initial state is parked.
 const NO_INITIAL: &str = "TX0420: its machine has no state to begin in";
 
 impl State {
-    /// The machine's address, if what is sent to this recipient begins a machine there.
+    /// The machine's address, if a message to this recipient begins a machine.
     pub(in crate::engine) fn machine_for(&self, to: &Address, from: &Address) -> Option<Address> {
         let mesh = self.mesh(&to.mesh)?;
         mesh.machine.as_ref()?;
@@ -20,7 +20,7 @@ impl State {
         (is_entry && from.mesh != to.mesh).then(|| Address::dispatch(&to.mesh))
     }
 
-    /// Whom asks and news for a machine's address are for: the entry point of its mesh.
+    /// The recipient of asks and updates to a machine's address: the entry point of its mesh.
     pub(in crate::engine) fn agent_at(&self, to: Address) -> Result<Address, String> {
         if !to.is_dispatch() {
             return Ok(to);
@@ -37,7 +37,7 @@ impl State {
         }
     }
 
-    /// A message for the machine of a mesh begins a machine of its own.
+    /// Begin a machine for a message.
     pub(in crate::engine) fn begin_machine(&mut self, number: MessageNo, to: &Address) {
         let Some(facts) = self.messages.facts(number) else {
             return;
@@ -85,7 +85,7 @@ impl State {
         }
     }
 
-    /// Add a delivery to a message that has been accepted, or give one that is over another chance.
+    /// Add a delivery to an accepted message, or reopen one that has ended.
     pub(super) fn add_delivery(
         &mut self,
         number: MessageNo,
@@ -109,7 +109,7 @@ impl State {
     }
 }
 
-/// What the variables of a machine hold at its beginning.
+/// The initial values of a machine's variables.
 pub(super) fn first_values(
     rules: &MachineRules,
     record: u64,

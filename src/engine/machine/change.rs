@@ -1,7 +1,9 @@
-//! One change of state: what is evaluated on the way out of a state and into the next.
+//! A state change: everything that is evaluated while a machine leaves a state and enters the
+//! next.
 //!
-//! A change is data. It goes on as far as no job is needed, is told what its jobs came to, and
-//! touches nothing but itself: the machine has its old state and variables until all is decided.
+//! A change is data. It advances until it needs a job, gets the results of its jobs, and
+//! changes nothing but itself: the machine keeps its old state and variables until everything
+//! is decided.
 
 use std::collections::BTreeMap;
 
@@ -17,68 +19,68 @@ use crate::model::{
     Address, ExitRun, MachineRules, StateGates, StateKind, StateName, StateRules, VariableName,
 };
 
-/// A change of state that is under way.
+/// A state change in progress.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StateChange {
-    /// What leaves the state, and enters the next.
+    /// The messages that leave the state and enter the next.
     pub messages: Vec<MessageNo>,
-    /// Who did the work of the state, if that was a stage: it can be sent back to it.
+    /// The author of the outcome, if the state was a stage. The outcome can be sent back to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub author: Option<Address>,
-    /// The word is `error` or `blocked`: only a condition on `status` lets it pass.
+    /// The outcome word is `error` or `blocked`. Only a condition on `status` accepts it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub failing: bool,
     /// The results of the state's block leave it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub of_block: bool,
-    /// How far it is.
+    /// How far the change is.
     pub point: ChangePoint,
-    /// What the variables hold so far.
+    /// The values of the variables so far.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variables: BTreeMap<VariableName, VariableValue>,
-    /// The next state, as a script named it, and the script.
+    /// The next state that a script named, and the script.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub named: Option<(StateName, String)>,
     /// The next state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<StateName>,
-    /// Why that one: `when 2: signal == "REFINE"`, `default`, `run: r`.
+    /// Why that state: `when 2: signal == "REFINE"`, `default`, `run: r`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// The number of the jobs that run.
+    /// The number of the running job batch.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub job: u32,
-    /// The jobs that run.
+    /// The running jobs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<Job>,
-    /// How often jobs could not tell.
+    /// How often jobs gave no verdict.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub errors: u32,
-    /// When the time of the jobs is over.
+    /// The deadline of the jobs, in milliseconds since 1970.
     #[serde(default)]
     pub due: i64,
-    /// What people are told of it, until that is on the ladder.
+    /// Remarks for people, until they are on the ladder.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) notes: Vec<String>,
 }
 
-/// How far a change of state is.
+/// How far a state change is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangePoint {
-    /// The gates on the way out, where no author's check has run them.
+    /// The exit gates, if no check of an author's outcome has run them.
     ExitGates,
-    /// This assignment on the way out.
+    /// The exit assignment with this index.
     ExitSet(usize),
-    /// This script on the way out.
+    /// The exit script with this index.
     ExitRun(usize),
-    /// Which state is next.
+    /// The choice of the next state.
     Decide,
-    /// The gates on the way in.
+    /// The entry gates.
     EntryGates,
-    /// This assignment on the way in.
+    /// The entry assignment with this index.
     EntrySet(usize),
-    /// This script on the way in.
+    /// The entry script with this index.
     EntryRun(usize),
     /// Everything is decided.
     Enter,
@@ -92,18 +94,18 @@ pub(super) struct Around<'a> {
     pub(super) messages: &'a OpenMessages,
     /// How often a stage may be sent back.
     pub(super) iterations: u32,
-    /// The record that sets variables now.
+    /// The current journal record, which sets variables.
     pub(super) record: u64,
 }
 
-/// What a change comes to.
+/// What follows for a change.
 #[derive(Debug, PartialEq)]
 pub(super) enum Next {
-    /// These jobs have to be run first.
+    /// These jobs have to run first.
     Jobs(Vec<Job>),
-    /// The next state is entered.
+    /// The next state can be entered.
     Enter,
-    /// It cannot be.
+    /// The change is not possible.
     Park {
         why: String,
         /// A person can grant one more step.
@@ -114,7 +116,7 @@ pub(super) enum Next {
 }
 
 impl StateChange {
-    /// A change of the state that the machine is in.
+    /// A change that leaves the machine's current state.
     pub(super) fn leaving(machine: &Machine, messages: Vec<MessageNo>, point: ChangePoint) -> Self {
         StateChange {
             messages,
@@ -143,7 +145,7 @@ impl StateChange {
         }
     }
 
-    /// From its first job, by the rules as they are now.
+    /// The change from its beginning, by the current rules.
     pub(super) fn started_over(&self, machine: &Machine, rules: Option<&MachineRules>) -> Self {
         let first = match machine.state {
             Some(_) => {
@@ -173,7 +175,7 @@ impl StateChange {
         }
     }
 
-    /// Go on as far as no job is needed.
+    /// Advance until a job is needed or the change is decided.
     pub(super) fn go_on(&mut self, around: &Around) -> Next {
         loop {
             let (next, jobs) = match self.point {
@@ -242,7 +244,7 @@ impl StateChange {
         }
     }
 
-    /// Take the results of its jobs in; `Err`: they could not tell.
+    /// Apply the results of its jobs. `Err` means that they gave no verdict.
     pub(super) fn absorb(
         &mut self,
         around: &Around,

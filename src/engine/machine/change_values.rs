@@ -1,4 +1,4 @@
-//! The values of variables on the way out of a state and into the next.
+//! Assigns the variables of a machine during a state change.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,8 @@ use crate::engine::open_messages::OpenMessages;
 use crate::model::{Assignment, Evaluated, Expression, PathSource, TextPart, VariableName};
 
 impl StateChange {
-    /// Assign from this one on. A value that bash computes is a job.
+    /// Run the assignments from this index. Returns a job if bash has to compute the next
+    /// value.
     pub(super) fn set(&mut self, around: &Around, set: &[Assignment], from: usize) -> Option<Job> {
         let rest = set.get(from..).unwrap_or_default();
         if rest.is_empty() {
@@ -78,7 +79,8 @@ impl StateChange {
         self.assign(around, &assignment.name, value);
     }
 
-    /// A value that cannot be computed is nothing: a stale value never routes.
+    /// Set a variable. A value that cannot be computed becomes empty, so that a stale value
+    /// never routes.
     pub(super) fn assign(
         &mut self,
         around: &Around,
@@ -109,7 +111,8 @@ impl StateChange {
             .insert(name.clone(), VariableValue { value, record });
     }
 
-    /// `name=value` lines set variables; a line that is a state names the next one.
+    /// Read the output of a script. `name=value` lines set variables, and a line with a state
+    /// names the next one.
     pub(super) fn read_output(&mut self, around: &Around, output: &str, script: Option<&str>) {
         for line in output.lines() {
             let line = line.trim();
@@ -141,7 +144,7 @@ impl StateChange {
         });
     }
 
-    /// What a variable holds, as text: messages by their ids.
+    /// The value of a variable as text. Messages become their ids.
     pub(super) fn text_of(&self, around: &Around, name: &VariableName) -> Option<String> {
         let held = self.variables.get(name)?;
         Some(held.value.as_text(around.messages))
@@ -149,7 +152,7 @@ impl StateChange {
 }
 
 impl HeldValue {
-    /// As text: messages by their ids.
+    /// The value as text. Messages become their ids.
     pub(super) fn as_text(&self, messages: &OpenMessages) -> String {
         match self {
             HeldValue::Text(text) => text.clone(),
@@ -162,7 +165,7 @@ impl HeldValue {
     }
 }
 
-/// Does a value read the frontmatter or a name that is not a variable?
+/// Does a value use the frontmatter, or a name that is not a variable?
 fn wants_all(value: &Expression, variables: &BTreeMap<VariableName, VariableValue>) -> bool {
     match value {
         Expression::Path { source, .. } => *source == PathSource::Message,
@@ -174,8 +177,9 @@ fn wants_all(value: &Expression, variables: &BTreeMap<VariableName, VariableValu
     }
 }
 
-/// Only the daemon knows the folder of a run's output: a text with it is computed by a job. Its
-/// literals are the mesh's own, and what the variables hold comes by the environment.
+/// A script for a text that contains `$workspace`. Only the daemon knows that folder, so a job
+/// computes the text. Its literals come from the mesh, and the values of variables come from
+/// the environment.
 fn with_workspace(
     value: &Expression,
     variables: &BTreeMap<VariableName, VariableValue>,

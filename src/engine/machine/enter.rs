@@ -1,4 +1,4 @@
-//! A state is entered: everything changes in one step, and then its work begins.
+//! Enters a state: everything changes in one step, and then the work of the state begins.
 
 use std::borrow::Cow;
 
@@ -16,8 +16,8 @@ use crate::model::{
 };
 
 impl State {
-    /// Commit a change: the state, the variables, the visits and the deliveries. What moves on
-    /// at once is given back.
+    /// Commit a change: the state, the variables, the visits and the deliveries. Returns the
+    /// next change if the state is left at once.
     pub(super) fn enter(
         &mut self,
         id: &MachineId,
@@ -74,7 +74,7 @@ impl State {
             Some((rules.kind.clone(), !rules.exit.when.is_empty()))
         });
         let next = match kind {
-            // It was there when the change was decided.
+            // The state existed when the change was decided.
             None => None,
             Some((StateKind::Work(agent), _)) => {
                 self.machines.insert(id, machine);
@@ -104,7 +104,7 @@ impl State {
                 None
             }
         };
-        // What it holds is safe only while it is in its place.
+        // Messages stay in the state only while their machine is in the map.
         if let Some(machine) = &next {
             self.machines.insert(id, machine.clone());
         }
@@ -121,7 +121,7 @@ impl State {
         Some((machine, change))
     }
 
-    /// Parts are expected of a stage with `subtask` before an ensemble.
+    /// Warn if a stage before an ensemble should have divided its result into parts.
     fn warn_of_missing_parts(&mut self, id: &MachineId, machine: &Machine, change: &StateChange) {
         let (Some(author), [outcome]) = (&change.author, change.messages.as_slice()) else {
             return;
@@ -142,7 +142,7 @@ impl State {
         }
     }
 
-    /// Give the agent of a work state its stage: everything that entered, in one delivery.
+    /// Assign a stage to its agent: everything that entered, in one delivery.
     pub(super) fn give_stage(
         &mut self,
         id: &MachineId,
@@ -181,7 +181,7 @@ impl State {
         kind_in_stage(delivery.map_or(Kind::TaskComplete, |delivery| delivery.kind))
     }
 
-    /// Open the block of an ensemble state: each member gets all that entered.
+    /// Open the block of an ensemble state. Each member gets everything that entered.
     fn open_machine_block(
         &mut self,
         id: &MachineId,
@@ -193,7 +193,7 @@ impl State {
         let mut messages = entered;
         let mut opener = messages.last().copied().unwrap_or(id.begun);
         if self.fan_outs.is_open(opener) {
-            // Another mesh has opened a block with the same message.
+            // The machine of another mesh has opened a block with the same message.
             opener = self.write_message(&Note {
                 to: &id.address(),
                 kind: Kind::TaskComplete,
@@ -261,7 +261,7 @@ impl State {
         self.decide_block(opener);
     }
 
-    /// Ask core: the last message that entered is the question, the others are news.
+    /// Ask core. The last message that entered is the question, the others are updates.
     fn ask_core(&mut self, id: &MachineId, mut machine: Machine) {
         let (last, others) = match machine.entered.split_last() {
             Some((last, others)) => (*last, others.to_vec()),
@@ -276,7 +276,7 @@ impl State {
                 self.add_delivery(last, &core, Kind::AskHuman, None, "a question");
                 last
             }
-            // Core wrote it, or has it: tx asks.
+            // Core wrote the message or has it, so tx writes the question.
             true => self.write_question(id, &machine, last),
         };
         machine.phase = MachinePhase::Waiting(StateWork::Question(question));
@@ -309,9 +309,9 @@ impl State {
         })
     }
 
-    // The end.
+    // The end of a machine.
 
-    /// The last state has an agent: it is an ordinary hand-over.
+    /// The last state has an agent, which gets what entered as ordinary work.
     fn end_with_hand_over(&mut self, id: &MachineId, machine: Machine, agent: &Name) {
         let to = Address::new(id.mesh.clone(), agent.clone());
         let messages = machine.entered.clone();
@@ -332,7 +332,7 @@ impl State {
         self.end_machine(id, machine, false);
     }
 
-    /// The last state has no agent: what entered goes to core as the result.
+    /// The last state has no agent. What entered goes to core as the result.
     pub(super) fn end_with_result(
         &mut self,
         id: &MachineId,
@@ -374,7 +374,7 @@ impl State {
         self.end_machine(id, machine, false);
     }
 
-    /// A machine is over: it leaves, and with it all that it held.
+    /// End a machine and release its messages.
     pub(super) fn end_machine(&mut self, id: &MachineId, machine: Machine, dropped: bool) {
         self.machines.remove(id);
         if let MachinePhase::Moving(change) = &machine.phase
@@ -392,7 +392,8 @@ impl State {
             });
             self.touch_message(id.begun);
         }
-        // The run ends before its messages leave: the first of them takes its totals along.
+        // The run ends before its messages leave, because its first message takes the totals
+        // along.
         if let Some(run) = machine.run {
             match dropped {
                 true => self.runs.set_dropped(run),
@@ -419,7 +420,7 @@ impl State {
     }
 }
 
-/// `crawl → testing: default`.
+/// Such as `crawl → testing: default`.
 fn in_words(from: Option<&StateName>, to: &StateName, reason: &str) -> String {
     match from {
         Some(from) => format!("{from} → {to}: {reason}"),
@@ -427,7 +428,7 @@ fn in_words(from: Option<&StateName>, to: &StateName, reason: &str) -> String {
     }
 }
 
-/// What a message is to the agent of a stage.
+/// The kind of a message for the agent of a stage.
 fn kind_in_stage(kind: Kind) -> Kind {
     match kind {
         Kind::TaskComplete => Kind::TaskComplete,

@@ -1,4 +1,4 @@
-//! The jobs of a machine: run, told of, repeated when they cannot tell.
+//! Runs the jobs of a machine, and repeats those that give no verdict.
 
 use super::change::StateChange;
 use super::state_jobs::{gate_job, gate_name};
@@ -10,13 +10,13 @@ use crate::engine::message_record::MessageNo;
 use crate::engine::state::State;
 use crate::model::{Address, StateGate};
 
-/// How often jobs may not be able to tell before what they are for is parked.
+/// How often jobs may give no verdict before the change is parked.
 const ERRORS: u32 = 3;
-/// How long one job may take until nobody waits for it any more.
+/// The timeout of one job, in milliseconds.
 const JOB: i64 = 60_000;
 
 impl State {
-    /// Have the jobs of a change run. The machine is where it was until they are done.
+    /// Run the jobs of a change. The machine stays in its state until they are done.
     pub(super) fn run_change_jobs(
         &mut self,
         id: &MachineId,
@@ -36,7 +36,7 @@ impl State {
         self.ask_for_jobs(id);
     }
 
-    /// Ask for the jobs of a change, by the number that they have.
+    /// Send the jobs of a change to the daemon, with their number.
     fn ask_for_jobs(&mut self, id: &MachineId) {
         let Some(machine) = self.machines.get(id) else {
             return;
@@ -67,7 +67,7 @@ impl State {
         self.effect(effect);
     }
 
-    /// Set the jobs of a change aside: what is told of them is late from now on.
+    /// Take a change out of its machine. The results of its jobs are ignored from now on.
     pub(super) fn take_moving(&mut self, id: &MachineId) -> Option<(Machine, StateChange)> {
         let machine = self.machines.get_mut(id)?;
         if !matches!(machine.phase, MachinePhase::Moving(_)) {
@@ -84,7 +84,7 @@ impl State {
         }
     }
 
-    /// Jobs of a machine have ended. Those of an older number are late, and change nothing.
+    /// Jobs of a machine have ended. Results of an older batch are ignored.
     pub(in crate::engine) fn machine_jobs_finished(
         &mut self,
         id: &MachineId,
@@ -120,7 +120,7 @@ impl State {
         }
     }
 
-    /// A job could not tell: it is run again, three times in all.
+    /// A job gave no verdict. Run it again, three times in all.
     fn job_error(&mut self, id: &MachineId, machine: Machine, mut change: StateChange, why: &str) {
         change.errors += 1;
         if change.errors >= ERRORS {
@@ -131,7 +131,7 @@ impl State {
         self.run_change_jobs(id, machine, change, jobs);
     }
 
-    /// The time of a machine's jobs is over.
+    /// The jobs of a machine have timed out.
     pub(in crate::engine) fn machine_due(&mut self, id: &MachineId, due: i64) {
         let is_due = self
             .machines
@@ -145,7 +145,7 @@ impl State {
         }
     }
 
-    /// After a start: jobs that are waited for are asked for again, by the numbers they had.
+    /// After a start, run pending jobs again, with their old numbers.
     pub(in crate::engine) fn run_machine_jobs_again(&mut self) {
         let moving: Vec<MachineId> = self.machines.iter().map(|(id, _)| id).collect();
         for id in moving {
@@ -153,7 +153,7 @@ impl State {
         }
     }
 
-    /// The gates of a state for the outcome of an author, each as a job or as why it fails.
+    /// The exit gates for the outcome of an author, each as a job or the reason why it fails.
     pub(in crate::engine) fn stage_gate_jobs(
         &self,
         who: &Address,
@@ -167,7 +167,7 @@ impl State {
         gates.iter().map(job).collect()
     }
 
-    /// What the gates of a state get in their environment, if outcomes of an author pass any.
+    /// The environment of exit gates, if the outcomes of an author have to pass any.
     pub(in crate::engine) fn stage_environment(
         &self,
         who: &Address,

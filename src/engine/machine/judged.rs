@@ -1,4 +1,4 @@
-//! What an outcome of a stage would do, before it is taken in: nothing is changed.
+//! Predicts what an outcome of a stage would do. Nothing is changed.
 
 use super::change::{Around, Next, StateChange};
 use super::{ChangePoint, MachineStep};
@@ -8,7 +8,7 @@ use crate::engine::state::{OpenMessage, State};
 use crate::model::{Envelope, OutcomeWord, Rearmatter, StateName};
 
 impl State {
-    /// Is `blocked` of a stage a word that leads on there?
+    /// Does a condition of the state accept the `blocked` of a stage?
     pub(super) fn passes_stage(
         &self,
         stage: &MachineStep,
@@ -49,7 +49,7 @@ impl State {
         judged.unwrap_or_else(|| "it moves nothing".into())
     }
 
-    /// With an outcome as if it were held, and the change that it would be.
+    /// Evaluate the state change of an outcome that is not accepted yet.
     fn with_outcome<R>(
         &self,
         stage: &MachineStep,

@@ -1,4 +1,5 @@
-//! A state is left: by the outcome of its stage, the results of its block, or core's answer.
+//! Leaves a state: by the outcome of its stage, the results of its block, or the answer of
+//! core.
 
 use std::borrow::Cow;
 
@@ -8,12 +9,12 @@ use crate::engine::message_record::{MessageNo, Step};
 use crate::engine::state::State;
 use crate::model::{Address, Kind, OutcomeWord, StateGate, StateKind};
 
-/// What is said to the author of an outcome that comes too late.
+/// The warning to the author of an outcome that comes too late.
 const MOVES_NOTHING: &str =
     "the workflow has gone on since you were given this: it is recorded, and moves nothing";
 
 impl State {
-    /// What a change of a machine's state needs to know; `None`: its mesh has no machine now.
+    /// The context of a machine's state change; `None` if its mesh has no machine now.
     pub(super) fn around<'a>(
         &'a self,
         id: &'a MachineId,
@@ -30,7 +31,7 @@ impl State {
         })
     }
 
-    /// The gates on the way out that an outcome of this author has to pass.
+    /// The exit gates that an outcome of this author has to pass.
     pub(in crate::engine) fn stage_gates(
         &self,
         who: &Address,
@@ -50,7 +51,8 @@ impl State {
         meant.then(|| (stage.machine.clone(), gates))
     }
 
-    /// An outcome of a stage is released to its machine. Was it an `error` that stays here?
+    /// Pass the outcome of a stage to its machine. Returns whether it was an `error` that stays
+    /// at the stage.
     pub(in crate::engine) fn stage_outcome(
         &mut self,
         from: &Address,
@@ -92,7 +94,7 @@ impl State {
         change.failing = failing;
         if failing {
             let around = self.around(&stage.machine, machine);
-            // Where nobody can tell, it is parked like any other outcome.
+            // Without rules, the outcome is parked later like any other.
             let passes = around.is_none_or(|around| change.passes_on_status(&around));
             if !passes {
                 self.stage_failed(stage, number);
@@ -108,7 +110,7 @@ impl State {
         false
     }
 
-    /// A stage ended with `error`, and nothing follows from that here: core hears of it.
+    /// A stage ended with `error`, and no condition accepts that. The outcome goes to core.
     fn stage_failed(&mut self, stage: &MachineStep, number: MessageNo) {
         let why = "the stage ended with `error`: the outcome is core's";
         self.tell_core_of(number, Kind::Update);
@@ -120,7 +122,7 @@ impl State {
         );
     }
 
-    /// An outcome moves nothing: it is kept, and its author is told why.
+    /// Record an outcome that has no effect, and tell its author why.
     pub(in crate::engine) fn record_outcome(
         &mut self,
         from: &Address,
@@ -133,7 +135,7 @@ impl State {
         self.end(number, to, Step::Finished, Some(why));
     }
 
-    /// Core gets a message, unless it wrote or has it.
+    /// Send core a message, unless core wrote it or already has it.
     pub(super) fn tell_core_of(&mut self, number: MessageNo, kind: Kind) -> bool {
         let core = Address::core();
         if self.core_knows(number) {
@@ -144,14 +146,14 @@ impl State {
         true
     }
 
-    /// Did core write this message, or has it got it?
+    /// Did core write this message, or does it have it?
     pub(super) fn core_knows(&self, number: MessageNo) -> bool {
         self.messages.facts(number).is_none_or(|facts| {
             facts.from.is_core() || facts.delivery_at(&Address::core()).is_some()
         })
     }
 
-    /// The block of a state is joined: its results leave the state.
+    /// The block of a state is joined. Its results leave the state.
     pub(in crate::engine) fn block_joined(&mut self, id: &MachineId, results: Vec<MessageNo>) {
         let Some(machine) = self.machines.remove(id) else {
             return;
@@ -178,7 +180,7 @@ impl State {
         self.go_on_with_change(id, machine, change);
     }
 
-    /// Core has answered the question of a machine, or nobody has in time.
+    /// The question of a machine was answered or has expired.
     pub(in crate::engine) fn machine_answered(&mut self, question: MessageNo, answer: MessageNo) {
         let Some(id) = self.machines.asking(question) else {
             return;
@@ -193,8 +195,8 @@ impl State {
         self.leave_if_over(question);
     }
 
-    /// Go on with a change of state until it waits for jobs, is parked, or the machine waits for
-    /// work. What moves on at once is a loop here, not a chain of calls.
+    /// Advance a state change until it waits for jobs or is parked, or the machine waits for
+    /// work. States that are left at once are handled in a loop, not by recursion.
     pub(super) fn go_on_with_change(
         &mut self,
         id: &MachineId,
@@ -214,7 +216,7 @@ impl State {
         }
     }
 
-    /// Do what a change came to. What is given back moves on at once.
+    /// Carry out what a change decided. A change that continues at once is returned.
     pub(super) fn act_on_change(
         &mut self,
         id: &MachineId,
@@ -240,7 +242,7 @@ impl State {
         }
     }
 
-    /// What a change has to say goes on the ladder of what it moves.
+    /// Put the remarks of a change on the ladder of its first message.
     fn note_change(&mut self, id: &MachineId, change: &mut StateChange) {
         let Some(first) = change.messages.first().copied() else {
             return;

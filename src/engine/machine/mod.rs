@@ -1,9 +1,9 @@
-//! Machines: where each run stands in the workflow of its mesh.
+//! Machines: the state of each run in the workflow of its mesh.
 //!
-//! A machine is begun by one message and belongs to one mesh. Its address is `mesh/dispatch`: what
-//! enters a state has a delivery there, which stays open until that state is left. Outcomes of
-//! its stages go to the machine and nowhere else. Nothing of a change of state is visible
-//! before all of it is: the state, the variables and the deliveries change in one step.
+//! A machine is begun by one message and belongs to one mesh. Its address is `mesh/dispatch`. A
+//! message that enters a state has a delivery there, which stays open until that state is left.
+//! Outcomes of the machine's stages go to the machine only. The state, the variables and the
+//! deliveries change in one step.
 
 mod begin;
 mod change;
@@ -32,66 +32,66 @@ use crate::model::{Address, Feature, Name, Priority, StateName, VariableName};
 pub use change::{ChangePoint, StateChange};
 pub use shown::{MachineMember, MachineStatus, StageFacts};
 
-/// The machines under way, by the messages that began them and their meshes.
+/// The open machines, by the messages that began them and their meshes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Machines(BTreeMap<MessageNo, BTreeMap<Name, Machine>>);
 
-/// What tells one machine from all others.
+/// Identifies a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct MachineId {
     /// The message that began it.
     pub begun: MessageNo,
-    /// The mesh that it is a workflow of: one message may begin a machine in each of several.
+    /// The mesh whose workflow it runs. One message may begin machines in several meshes.
     pub mesh: Name,
 }
 
 /// One step of a machine, to which work and outcomes belong.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct MachineStep {
-    /// The machine.
+    /// The machine that made the step.
     pub machine: MachineId,
     /// The number of the step, from 1.
     pub step: u32,
 }
 
-/// A machine under way.
+/// An open machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// The run that it belongs to.
     pub run: Option<MessageNo>,
-    /// The state that it is in; none only while it enters its first.
+    /// The current state; `None` only while it enters its first.
     pub state: Option<StateName>,
-    /// The state before that.
+    /// The previous state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<StateName>,
-    /// The states that it has entered so far.
+    /// The number of states that it has entered.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub step: u32,
     /// How often it has entered each state.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub visits: BTreeMap<StateName, u32>,
-    /// What its variables hold.
+    /// The values of its variables.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variables: BTreeMap<VariableName, VariableValue>,
-    /// What entered its state, in order: what the work of the state is given.
+    /// The messages that entered its state, in order. They are the input of the state's work.
     pub entered: Vec<MessageNo>,
-    /// What entered its state from another state.
+    /// The messages that entered its state from another state.
     pub input: Vec<MessageNo>,
-    /// What it does.
+    /// What it is doing.
     pub phase: MachinePhase,
-    /// How often the gates of a next state have sent the outcome of this stage back.
+    /// How often the gates of the next state have sent the outcome of this stage back.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub sent_back: u32,
     /// The steps that people granted beyond `max_steps`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub granted: u32,
-    /// The number of its last job.
+    /// The number of its last job batch.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub jobs: u32,
     /// When it began, in milliseconds since 1970.
     pub began: i64,
-    /// The hops of the message that began it: those of all its work.
+    /// The hops of the message that began it. All its work has these.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub hops: u32,
     /// The priority of that message, and of all its work.
@@ -100,22 +100,22 @@ pub struct Machine {
     /// The feature of that message, and of all its work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feature: Option<Feature>,
-    /// The last change of state: `crawl → testing`, and the reason.
+    /// The last state change with its reason, such as `crawl → testing: default`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub last_change: String,
 }
 
-/// What a machine does.
+/// What a machine is doing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MachinePhase {
     /// Somebody is at work for its state.
     Waiting(StateWork),
-    /// It changes its state: jobs run.
+    /// It is changing its state, and jobs are running.
     Moving(Box<StateChange>),
     /// A person has to retry or drop what is parked.
     Parked {
-        /// What a person has to know to decide.
+        /// The reason, for the person who decides.
         why: String,
         /// What is parked.
         what: ParkedWork,
@@ -150,35 +150,35 @@ pub enum ParkedWork {
     },
 }
 
-/// What a variable holds, and the record that set it.
+/// The value of a variable, and where it was set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VariableValue {
-    /// The value.
+    /// The current value.
     pub value: HeldValue,
-    /// The record of the journal that set it.
+    /// The sequence number of the journal record that set it.
     #[serde(default)]
     pub record: u64,
 }
 
-/// What a variable holds.
+/// The value of a variable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeldValue {
     /// A text.
     Text(String),
-    /// These messages.
+    /// The results of a block, by their messages.
     Messages(Vec<MessageNo>),
 }
 
-/// How a machine ended, kept with the message that began it.
+/// How a machine ended, stored with the message that began it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MachineEnd {
-    /// Its mesh.
+    /// The mesh whose workflow it ran.
     pub mesh: Name,
-    /// Its last state; none if it never entered one.
+    /// The last state; `None` if it never entered one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<StateName>,
-    /// The states that it entered.
+    /// The number of states that it entered.
     pub steps: u32,
     /// A person gave it up.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -225,17 +225,17 @@ impl Machines {
         self.0.values().flat_map(BTreeMap::values)
     }
 
-    /// Is a machine of this run under way?
+    /// Does this run have an open machine?
     pub(super) fn has_open(&self, run: MessageNo) -> bool {
         self.values().any(|machine| machine.run == Some(run))
     }
 
-    /// Does a machine need this message? Such a one does not leave.
+    /// Does a machine need this message? Then the message stays in the state.
     pub(super) fn refers_to(&self, number: MessageNo) -> bool {
         self.0.contains_key(&number) || self.values().any(|machine| machine.refers_to(number))
     }
 
-    /// The machine of a mesh at which a message is.
+    /// The machine of a mesh that holds a message.
     pub(super) fn holding(&self, number: MessageNo, mesh: &Name) -> Option<MachineId> {
         let mut all = self.0.iter().filter_map(|(begun, of_message)| {
             let machine = of_message.get(mesh)?;
@@ -245,7 +245,7 @@ impl Machines {
         Some(MachineId { begun, mesh })
     }
 
-    /// The machine that has asked core this.
+    /// The machine that asked core this question.
     pub(super) fn asking(&self, question: MessageNo) -> Option<MachineId> {
         let mut all = self.iter();
         let asks = MachinePhase::Waiting(StateWork::Question(question));
@@ -261,7 +261,7 @@ impl Machines {
 }
 
 impl Machine {
-    /// Is this message at it: in its state, or on the way to the next?
+    /// Is this message in the machine's state, or on the way to the next?
     pub fn holds(&self, number: MessageNo) -> bool {
         let moves = |change: &StateChange| change.messages.contains(&number);
         self.entered.contains(&number)
@@ -269,7 +269,7 @@ impl Machine {
             || self.change().is_some_and(moves)
     }
 
-    /// The change of state that is under way, or could not be.
+    /// The state change that is in progress or has failed.
     pub fn change(&self) -> Option<&StateChange> {
         match &self.phase {
             MachinePhase::Moving(change) => Some(change),
@@ -288,7 +288,7 @@ impl Machine {
         }
     }
 
-    /// The question that core is asked in its state.
+    /// The question to core, if its state asks one.
     fn question(&self) -> Option<MessageNo> {
         match self.phase {
             MachinePhase::Waiting(StateWork::Question(question)) => Some(question),
@@ -311,7 +311,7 @@ impl Machine {
         }
     }
 
-    /// The number of this entry into its state.
+    /// How often the current state has been entered, including this time.
     pub fn visit(&self) -> u32 {
         let visits = self.state.as_ref().and_then(|state| self.visits.get(state));
         visits.copied().unwrap_or_default()
@@ -377,7 +377,7 @@ impl Default for HeldValue {
 }
 
 impl MachineId {
-    /// Its address: what enters its states is delivered there.
+    /// The address that messages for its states are delivered to.
     pub fn address(&self) -> Address {
         Address::dispatch(&self.mesh)
     }
@@ -391,7 +391,7 @@ impl MachineId {
 }
 
 impl MachineStep {
-    /// What tells it from all others of its mesh.
+    /// Identifies the step among all steps of the mesh.
     pub fn key(&self) -> (MessageNo, u32) {
         (self.machine.begun, self.step)
     }

@@ -1,15 +1,15 @@
-//! Which state is next, why, and whether it can be entered.
+//! Chooses the next state, and checks whether it can be entered.
 
 use super::HeldValue;
 use super::change::{Around, ChangePoint, Next, StateChange};
 use super::outcome_facts::OutcomeFacts;
 use crate::model::{Count, ExitRun, Members, StateKind, VariableName};
 
-/// The most members of a state's ensemble.
+/// The maximum number of members of a state's ensemble.
 const MEMBERS: u32 = 100;
 
 impl StateChange {
-    /// Which state is next, and why.
+    /// Choose the next state and record why.
     pub(super) fn decide(&mut self, around: &Around) -> Result<(), String> {
         let exit = &self.exit(around)?.exit;
         let (target, reason) = match (&exit.run, &self.named) {
@@ -40,7 +40,7 @@ impl StateChange {
         Ok(())
     }
 
-    /// Does a condition on `status` let this word pass? Values that need bash count as nothing.
+    /// Does a condition on `status` accept this word? Values that need bash count as empty.
     pub(super) fn passes_on_status(&self, around: &Around) -> bool {
         let mut dry = self.clone();
         dry.failing = true;
@@ -61,7 +61,7 @@ impl StateChange {
         dry.decide(around).is_ok()
     }
 
-    /// What keeps the next state from being entered at all.
+    /// Why the next state cannot be entered at all.
     pub(super) fn may_enter(&self, around: &Around) -> Option<Next> {
         if self.entry(around).is_none() {
             return Some(self.park(self.no_target()));
@@ -73,7 +73,7 @@ impl StateChange {
         })
     }
 
-    /// How many members the ensemble of the next state has, if that is counted.
+    /// The number of members of the next state's ensemble, if it has a count.
     pub(super) fn members(&self, around: &Around) -> Result<Option<u32>, String> {
         let Some(StateKind::Ensemble { block, .. }) = self.entry(around).map(|entry| &entry.kind)
         else {

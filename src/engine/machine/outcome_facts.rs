@@ -1,4 +1,4 @@
-//! What is known of the outcome that leaves a state: for conditions, for values, and for jobs.
+//! What is known about the outcome that leaves a state, for conditions, values and jobs.
 
 use serde_json::{Map, Value};
 
@@ -9,7 +9,7 @@ use crate::engine::message_record::{MessageNo, MessageRecord};
 use crate::model::{Envelope, Facts, StateName};
 
 impl StateChange {
-    /// The message that the outcome is, if it is one alone.
+    /// The single message of the outcome, unless it is the result of a block.
     fn only(&self) -> Option<MessageNo> {
         match self.messages.as_slice() {
             [one] if !self.of_block || self.target.is_some() => Some(*one),
@@ -17,7 +17,8 @@ impl StateChange {
         }
     }
 
-    /// What jobs get in their environment, and the variables that are files with messages.
+    /// The environment of jobs: variables with texts, and variables that are files with
+    /// messages.
     pub(super) fn environment(&self, around: &Around) -> JobEnvironment {
         let mut env = OutcomeFacts::of(self, around, true).environment;
         let mut files = Vec::new();
@@ -36,7 +37,7 @@ impl StateChange {
     }
 }
 
-/// What is known beside the variables, as [`Facts`] borrow it.
+/// What is known besides the variables. [`Facts`] borrows it.
 pub(super) struct OutcomeFacts {
     status: String,
     state: String,
@@ -48,7 +49,7 @@ pub(super) struct OutcomeFacts {
 }
 
 impl OutcomeFacts {
-    /// Of the outcome, or of what enters. `all`: also the frontmatter and the environment.
+    /// The facts of the outcome that leaves. `all` adds the frontmatter and the environment.
     pub(super) fn of(change: &StateChange, around: &Around, all: bool) -> OutcomeFacts {
         let only = change.only().and_then(|one| around.messages.get(one));
         let first = change.messages.first();
@@ -107,7 +108,7 @@ impl OutcomeFacts {
     }
 }
 
-/// No environment can have a NUL.
+/// An environment variable cannot contain a NUL.
 fn without_nul(text: String) -> String {
     match text.contains('\0') {
         true => text.replace('\0', ""),

@@ -1,5 +1,5 @@
-//! What does not go well: a stage or a change that is parked, sent back, retried or dropped, and
-//! meshes that change under a machine.
+//! Failures of machines: a stage or a state change that is parked, sent back, retried or
+//! dropped, and meshes that are reloaded under a machine.
 
 use std::borrow::Cow;
 
@@ -12,12 +12,13 @@ use crate::engine::state::State;
 use crate::engine::work::{Forwarding, Item, Work, WorkflowPlace};
 use crate::model::{Address, Kind, Name, StateKind, StateName};
 
-/// Why what is retried is refused.
+/// Why a retry is refused.
 const OVER: &str = "its machine has ended";
 const STEP_OVER: &str = "its machine has gone on since";
 
 impl State {
-    /// A change of state cannot be: what would enter is a dead letter, and the machine stays.
+    /// Park a state change. Its messages become dead letters, and the machine stays in its
+    /// state.
     pub(super) fn park_change(
         &mut self,
         id: &MachineId,
@@ -60,7 +61,7 @@ impl State {
         }
     }
 
-    /// An outcome of a stage is over a budget: it is parked, and the machine stays.
+    /// Park the outcome of a stage that is over a budget. The machine stays in its state.
     pub(in crate::engine) fn outcome_over_budget(
         &mut self,
         stage: &MachineStep,
@@ -86,8 +87,8 @@ impl State {
         };
     }
 
-    /// The gates of the next state failed: the same stage is given again, with that outcome and
-    /// the findings.
+    /// The gates of the next state have failed. The stage gets its work again, with the outcome
+    /// and the findings.
     pub(super) fn send_stage_back(
         &mut self,
         id: &MachineId,
@@ -135,7 +136,7 @@ impl State {
         }
     }
 
-    /// The agent that the state of a machine gives its work to now.
+    /// The agent that gets the work of a machine's current state.
     fn stage_agent(&self, id: &MachineId, machine: &Machine) -> Option<Name> {
         let rules = self.mesh(&id.mesh)?.machine.as_ref()?;
         match &rules.states.get(machine.state.as_ref()?)?.kind {
@@ -147,7 +148,7 @@ impl State {
         }
     }
 
-    /// The work of a stage is parked: a person decides, or a late outcome finishes it.
+    /// The work of a stage is parked. A person decides, or a late outcome finishes it.
     pub(in crate::engine) fn stage_parked(&mut self, stage: &MachineStep, why: &str) {
         let Some(machine) = self.machines.get_mut(&stage.machine) else {
             return;
@@ -160,7 +161,7 @@ impl State {
         }
     }
 
-    /// A late outcome has come for a stage: all that was parked with it is finished.
+    /// A late outcome has come for a stage. Finish everything that was parked with it.
     pub(in crate::engine) fn finish_parked_stage(&mut self, stage: &MachineStep) {
         let place = WorkflowPlace::Stage(stage.clone());
         for (number, delivery) in self.parked_with(&place) {
@@ -189,7 +190,7 @@ impl State {
         parked.collect()
     }
 
-    // What a person does.
+    // Commands of a person.
 
     /// Why a dead letter of a machine cannot be retried.
     pub fn not_retried(&self, facts: &MessageRecord) -> Option<&'static str> {
@@ -218,12 +219,12 @@ impl State {
         machine.is_some_and(|it| it.has_stage_parked() && it.step == stage.step)
     }
 
-    /// The machine whose stage this work is.
+    /// The machine that this work belongs to.
     pub(in crate::engine) fn machine_of_work(&self, work: &Work) -> Option<&Machine> {
         self.machines.get(&self.machine_behind(work)?)
     }
 
-    /// The machine that gave this work, as a stage or to a member of its block.
+    /// The machine that assigned this work, to a stage or to a member of its block.
     pub fn machine_behind(&self, work: &Work) -> Option<MachineId> {
         let member = work
             .member()
@@ -246,7 +247,7 @@ impl State {
         Some((id, machine))
     }
 
-    /// A person gives what is parked at a machine another chance: the stage, or the change.
+    /// Retry what is parked at a machine: the stage or the state change.
     pub(in crate::engine) fn retry_at_machine(&mut self, number: MessageNo, delivery: &Delivery) {
         let Some((id, machine)) = self.machine_of(number, delivery) else {
             return;
@@ -288,7 +289,8 @@ impl State {
         }
     }
 
-    /// An outcome that was parked before it was looked at may be an `error` that stays here.
+    /// Continue a retried change. An outcome that was parked before it was checked may be an
+    /// `error` that stays at the stage.
     fn retry_change(&mut self, id: &MachineId, machine: Machine, change: StateChange) {
         let only = match (change.messages.as_slice(), &change.author) {
             ([one], Some(author)) => Some((*one, author.clone())),
@@ -310,8 +312,8 @@ impl State {
         self.go_on_with_change(id, machine, change);
     }
 
-    /// The work of a stage had ended, and its outcome turns out to be a failure: it is a dead
-    /// letter, so that a person can give it again.
+    /// The outcome of finished work turns out to be a failure. Park the work of the stage, so
+    /// that a person can retry it.
     pub(in crate::engine) fn park_stage_again(
         &mut self,
         id: &MachineId,
@@ -361,7 +363,7 @@ impl State {
         }
     }
 
-    /// A person gives the work of a member another chance: all that the member was given.
+    /// Retry the work of a member, with everything that the member got.
     pub(in crate::engine) fn retry_member_item(&mut self, place: &WorkflowPlace, to: &Address) {
         let block = place
             .member()
@@ -383,7 +385,7 @@ impl State {
         self.enqueue_item(to, item, priority);
     }
 
-    /// A person gives up what is parked at a machine: the machine ends, and its run is not complete.
+    /// Drop what is parked at a machine. The machine ends, and its run does not complete.
     pub(in crate::engine) fn drop_at_machine(&mut self, number: MessageNo, delivery: &Delivery) {
         let Some((id, machine)) = self.machine_of(number, delivery) else {
             return;
@@ -411,10 +413,10 @@ impl State {
         self.end_machine(&id, machine, true);
     }
 
-    // Meshes that change.
+    // Reloads.
 
-    /// A mesh was loaded again, or is gone: the newest decides. A change under way starts again,
-    /// and what its jobs find is late.
+    /// A mesh was reloaded or removed. The newest version decides. A change in progress starts
+    /// over, and the results of its jobs are ignored.
     pub(in crate::engine) fn machines_reloaded(&mut self, mesh: &Name) {
         for id in self.machines.of_mesh(mesh) {
             let rules = self.mesh(mesh).and_then(|mesh| mesh.machine.as_ref());

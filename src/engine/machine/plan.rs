@@ -1,4 +1,4 @@
-//! Where the outcome of a stage goes: to its machine, or to the human.
+//! Plans where the outcome of a stage goes: to its machine or to the human.
 
 use super::MachineStep;
 use crate::engine::infer::KindRow;
@@ -20,14 +20,14 @@ impl State {
         place.stage().cloned()
     }
 
-    /// Does a message name an open ask of its author's?
+    /// Does a message name an open ask to its author?
     pub(in crate::engine) fn answers_something(&self, envelope: &Envelope) -> bool {
         let named = envelope.in_reply_to.iter();
         let mut named = named.flat_map(|id| self.messages.named(id));
         named.any(|facts| self.asks.get(facts.number, &envelope.from).is_some())
     }
 
-    /// An outcome of a stage goes to the machine and nowhere else, unless it needs the human.
+    /// Plan the outcome of a stage: to the machine only, unless it needs the human.
     pub(in crate::engine) fn plan_stage(
         &self,
         plan: &mut Plan,
@@ -47,7 +47,7 @@ impl State {
             if human || !self.passes_stage(stage, envelope, &plan.rearmatter) {
                 return self.plan_target(plan, &Target::Core, status, row, Rule::BlockedToCore);
             }
-            // Here it is a word like any other.
+            // Here `blocked` is a word like any other.
             let worker = self.workers.get(&envelope.from);
             if worker.is_some_and(|worker| !worker.asking.is_empty()) {
                 return Err("you have asked, and not all is answered: `blocked` ends your stage here, so it has to wait".into());
@@ -82,7 +82,7 @@ impl State {
         }
     }
 
-    /// The step of a machine that the results of a member are for.
+    /// The machine step that gets the results of a member.
     pub(in crate::engine) fn step_of_block(&self, member: &Member) -> Option<WorkflowPlace> {
         let id = self.fan_outs.get(member.block)?.machine.clone()?;
         let step = self.machines.get(&id)?.step;

@@ -1,4 +1,4 @@
-//! What always holds of machines: promises 8, 9 and 11.
+//! The invariants of machines: promises 8, 9 and 11 of docs/architecture.md.
 
 use super::{Machine, MachineId, MachinePhase, StateWork};
 use crate::engine::message_record::{Delivery, MessageNo, Step};
@@ -7,8 +7,9 @@ use crate::engine::state::State;
 use crate::model::Address;
 
 impl State {
-    /// 8: a machine is in one state, and what entered it is held. 9: a change of state is whole.
-    /// 11: no run was complete while a machine or a block of it was open.
+    /// 8: a machine is in one state, and the messages that entered it are in the state of tx.
+    /// 9: a state change is complete. 11: no run is complete while one of its machines or
+    /// blocks is open.
     pub(in crate::engine) fn machines_wrong(&self) -> Option<Broken> {
         if let Some(run) = self.output.ended_too_early {
             return broken(
@@ -66,7 +67,7 @@ impl State {
         None
     }
 
-    /// Is the stage, the block or the question of a machine out?
+    /// Is the stage, the block or the question of a machine open?
     fn has_work_out(&self, id: &MachineId, machine: &Machine) -> bool {
         let MachinePhase::Waiting(work) = machine.phase else {
             return false;
@@ -87,7 +88,7 @@ impl State {
         }
     }
 
-    /// Does what is at a machine wait for a person, or for something that is looked at itself?
+    /// Does a message at a machine wait for a person, or for work that is checked itself?
     pub(in crate::engine) fn machine_waits(&self, number: MessageNo, at: &Address) -> bool {
         let id = self.machines.holding(number, &at.mesh);
         let machine = id.and_then(|id| Some((self.machines.get(&id)?, id)));

@@ -1,4 +1,4 @@
-//! What people see of a machine.
+//! What people see of a machine: its status for views, and the facts for the agent of a stage.
 
 use indexmap::IndexSet;
 
@@ -9,59 +9,59 @@ use crate::engine::state::State;
 use crate::engine::work::WorkflowPlace;
 use crate::model::{Address, StateName, VariableName};
 
-/// Where a machine stands.
+/// The status of a machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MachineStatus {
-    /// The machine.
+    /// The message that began it, and its mesh.
     pub id: MachineId,
-    /// Its run.
+    /// The run that it belongs to.
     pub run: Option<MessageNo>,
-    /// Its state; none while it enters its first.
+    /// The current state; `None` while it enters its first.
     pub state: Option<StateName>,
-    /// The number of this entry into that state.
+    /// How often that state has been entered, including this time.
     pub visit: u32,
-    /// The states that it has entered.
+    /// The number of states that it has entered.
     pub step: u32,
-    /// Its variables, as text, each with the record that set it.
+    /// The variables as text, each with the record that set it.
     pub variables: Vec<(VariableName, String, u64)>,
     /// The members of its block, if its state has one.
     pub members: Vec<MachineMember>,
-    /// What it waits for.
+    /// What it waits for, in words.
     pub waits_for: String,
-    /// The command by which a person continues it, if one has to.
+    /// The command that lets it continue, if a person has to act.
     pub command: Option<String>,
-    /// The last change of its state.
+    /// The last state change with its reason.
     pub last_change: String,
 }
 
 /// A member of a machine's block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineMember {
-    /// Its number.
+    /// The index in the block, from 0.
     pub index: u32,
     /// The worker that has it, or the agent that it waits for.
     pub who: Address,
-    /// Is it closed?
+    /// Have all its items ended?
     pub done: bool,
-    /// Has it succeeded?
+    /// Has it given a result?
     pub succeeded: bool,
-    /// Does somebody work on it?
+    /// Is a worker working on it?
     pub working: bool,
 }
 
-/// What the agent of a stage is told of its machine.
+/// What the agent of a stage is told about its machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StageFacts {
     /// The state of the machine.
     pub state: StateName,
-    /// The number of this entry into that state.
+    /// How often that state has been entered, including this time.
     pub visit: u32,
     /// The variables that are set, as text.
     pub variables: Vec<(VariableName, String)>,
 }
 
 impl MachineStatus {
-    /// Has a person to retry or drop something?
+    /// Does a person have to retry or drop something?
     pub fn is_held_up(&self) -> bool {
         let command = self.command.as_deref();
         command.is_some_and(|command| command.starts_with("tx dlq"))
@@ -69,7 +69,7 @@ impl MachineStatus {
 }
 
 impl State {
-    /// The blocks outside of machines that are short: what opened them, and how many results they
+    /// The short blocks outside of machines: the opening message, and how many results they
     /// need and have.
     pub fn short_blocks(&self) -> impl Iterator<Item = (MessageNo, usize, usize)> {
         let blocks = self.fan_outs.iter();
@@ -77,18 +77,18 @@ impl State {
         short.map(|(opener, block)| (opener, block.needed(), block.successes()))
     }
 
-    /// The changes of machines and blocks in the last step, in words.
+    /// The changes of machines and blocks in the last step, as log lines.
     pub fn workflow_changes(&self) -> &[String] {
         &self.output.workflow
     }
 
-    /// The machines under way.
+    /// The open machines.
     pub fn machines(&self) -> impl Iterator<Item = MachineStatus> {
         let all = self.machines.iter();
         all.map(|(id, machine)| self.status_of(id, machine))
     }
 
-    /// A machine under way.
+    /// An open machine.
     pub fn machine(&self, id: &MachineId) -> Option<&Machine> {
         self.machines.get(id)
     }
@@ -163,7 +163,7 @@ impl State {
         }
     }
 
-    /// Who has the stage of a machine, or gets it next.
+    /// The worker that has the stage of a machine or gets it next.
     fn stage_holder(&self, id: &MachineId, machine: &Machine) -> Option<Address> {
         let place = WorkflowPlace::Stage(id.at(machine.step));
         let last = machine.entered.last()?;
@@ -211,7 +211,7 @@ impl State {
         }
     }
 
-    /// The state and the variables that the agent of a stage is told of, as text.
+    /// The state and the variables for the agent of a stage, as text.
     pub fn stage_facts(&self, id: &MachineId) -> Option<StageFacts> {
         let machine = self.machines.get(id)?;
         let rules = self.mesh(&id.mesh)?.machine.as_ref()?;

@@ -1,13 +1,13 @@
-//! Gates and scripts of states as jobs, and what their results say.
+//! Turns gates and scripts of states into jobs, and reads their results.
 
 use super::change::Around;
 use crate::engine::jobs::{Job, JobEnd, JobResult};
 use crate::model::{Name, Script, Seconds, StateGate, StateKind, Target, TextPart};
 
-/// How long a script may take, in seconds.
+/// The timeout of a script, in seconds.
 const SCRIPT: u64 = 30;
 
-/// The gates of a state as jobs; `Err`: one of them cannot pass.
+/// The gates of a state as jobs. `Err` means that one of them cannot pass.
 pub(super) fn gate_jobs<'g>(
     gates: impl Iterator<Item = &'g StateGate>,
     around: &Around,
@@ -16,7 +16,7 @@ pub(super) fn gate_jobs<'g>(
     jobs.collect()
 }
 
-/// A gate of a state as a job; `Err`: it cannot pass.
+/// A gate of a state as a job. `Err` means that it cannot pass.
 pub(super) fn gate_job(gate: &StateGate, began: i64) -> Result<Job, String> {
     match gate {
         StateGate::File(parts) => Ok(Job::File {
@@ -29,7 +29,7 @@ pub(super) fn gate_job(gate: &StateGate, began: i64) -> Result<Job, String> {
     }
 }
 
-/// What people call a gate of a state.
+/// The name of a gate that people see.
 pub(super) fn gate_name(gate: &StateGate) -> String {
     match gate {
         StateGate::File(parts) => parts.iter().map(written).collect(),
@@ -61,7 +61,7 @@ pub(super) fn name_of(script: Option<&Script>) -> String {
     name.unwrap_or_else(|| "script".into())
 }
 
-/// The agent that the work of a state is given to first.
+/// The agent that gets the work of a state first.
 pub(super) fn first_agent(kind: &StateKind) -> Option<&Name> {
     match kind {
         StateKind::Work(agent) | StateKind::Last(Some(agent)) => Some(agent),

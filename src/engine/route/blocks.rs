@@ -1,43 +1,45 @@
-//! Which block an outcome opens, and for whom.
+//! Decides which block an outcome opens and who its members are. Whether a block's join may
+//! begin is decided in `fanout`.
 
 use super::{Addressee, Outcome};
 use crate::model::{
     Address, Block, Count, Give, Join, Members, Mesh, MinSuccesses, Name, Opener, Row, Target,
 };
 
-/// A block that opens, as its members get it.
+/// A block that opens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::engine) struct Opening {
-    /// The members, each with the part of the message that it works on.
+    /// The members, each with its part of the message.
     pub(in crate::engine) members: Vec<(Address, Option<u32>)>,
     /// Who gets the results.
     pub(in crate::engine) join: Target,
     /// How many members must succeed.
     pub(in crate::engine) min: u32,
-    /// How long each may work, in milliseconds.
+    /// The time limit of each member, in milliseconds.
     pub(in crate::engine) time: Option<u64>,
     /// All members are copies of one agent.
     pub(in crate::engine) copies: bool,
-    /// What the author is told, though the block opens.
+    /// Hints for the author. The block opens anyway.
     pub(in crate::engine) warnings: Vec<String>,
 }
 
 /// Why a block does not open.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(in crate::engine) enum NotOpened {
-    /// Its members need parts, and the message has none.
+    /// The members need parts, and the message has none.
     #[error(
         "your work is to be divided, and your message has no parts: begin each part with a line of its own, \
          `SUBTASK 1: title`, `SUBTASK 2: title` and so on"
     )]
     NoParts,
-    /// All its members are the author.
+    /// The author is the only member.
     #[error("all members of the block are yourself: nobody wakes by their own message")]
     OnlyItself,
 }
 
-/// The block that an outcome opens, before the table is asked. `names_all`: `to` lists all of these.
-/// `own_join`: the author works on the joined results of a block that it opened itself.
+/// The block that an outcome opens, checked before the routing table. `to` has all targets that
+/// the author named. `own_join` means that the author works on the results of a block that it
+/// opened itself.
 pub(in crate::engine) fn block_for<'m>(
     mesh: &'m Mesh,
     outcome: &Outcome,
@@ -49,13 +51,14 @@ pub(in crate::engine) fn block_for<'m>(
         block.opens_for.iter().any(|opener| match opener {
             Opener::Complete(agent) => agent == outcome.sender && word.is_complete() && !own_join,
             Opener::RowOfAll => row_opens(mesh, outcome, to, block),
-            // The row itself, and the machine, see to these.
+            // The row and the machine open these.
             Opener::AnyWord(_) | Opener::State(_) => false,
         })
     })
 }
 
-/// Does the author's row list all members for the word, and does the author choose none of them?
+/// Does the author's row list all members for the word, and did the author name none or all of
+/// them?
 fn row_opens(mesh: &Mesh, outcome: &Outcome, to: &[Addressee], block: &Block) -> bool {
     let Some(word) = outcome.status else {
         return false;
@@ -91,14 +94,14 @@ fn is_agent(target: &Target, mesh: &Mesh, name: &Name) -> bool {
     }
 }
 
-/// How a block opens for a message with these parts.
+/// Work out the members of a block for a message with these parts.
 pub(in crate::engine) fn opening(
     block: &Block,
     from: &Address,
     parts: &[u32],
 ) -> Result<Opening, NotOpened> {
     let Join::To(join) = block.join.clone() else {
-        // The machine opens its own.
+        // A machine opens its own blocks.
         return Err(NotOpened::OnlyItself);
     };
     let agents: Vec<Address> = block
@@ -150,7 +153,7 @@ pub(in crate::engine) fn opening(
                 .map(|(agent, part)| (agent, part.filter(|_| given)))
                 .collect()
         }
-        // What a variable holds only a machine knows.
+        // Only a machine knows the value of a variable.
         (Members::Copies { count, .. }, _) => {
             let count = match count {
                 Count::Number(count) => usize::try_from(*count).unwrap_or(usize::MAX),
@@ -174,7 +177,7 @@ pub(in crate::engine) fn opening(
     })
 }
 
-/// What is odd about the numbers of parts.
+/// A hint about duplicate or missing part numbers.
 fn irregular(parts: &[u32]) -> Option<String> {
     let mut sorted = parts.to_vec();
     sorted.sort_unstable();

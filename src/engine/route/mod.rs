@@ -1,7 +1,7 @@
-//! Routing by status: where an outcome goes.
+//! Routes an outcome by its status.
 //!
-//! Total: every outcome goes somewhere or is refused with the reason. The table
-//! is the sender's mesh's; targets in it were looked up when it was loaded.
+//! Routing is total: every outcome goes somewhere or is refused with the reason. The routing
+//! table is that of the sender's mesh. Its targets were resolved when the mesh was loaded.
 
 mod blocks;
 #[cfg(test)]
@@ -14,14 +14,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Address, Mesh, Name, OutcomeWord, RoutingMode, Row, Target};
 
-/// What the author of an outcome named as its target.
+/// The target that the author of an outcome named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Addressee {
-    /// Nothing, the sentinel, or the sender's own mesh: "route this for me".
+    /// No target, `mesh/dispatch`, or the sender's own mesh: the table decides.
     Routing,
     /// The human.
     Core,
-    /// This agent.
+    /// An agent.
     Agent(Address),
 }
 
@@ -35,37 +35,37 @@ impl From<&Address> for Addressee {
     }
 }
 
-/// An outcome to be routed.
+/// An outcome to route.
 #[derive(Clone, Debug)]
 pub struct Outcome<'a> {
-    /// The agent that gives it.
+    /// The agent that sent it.
     pub sender: &'a Name,
-    /// Its word; `None` only for what a dispatcher table routes without one.
+    /// The outcome word. `None` only if a dispatcher table routes without one.
     pub status: Option<&'a OutcomeWord>,
-    /// Its `to`.
+    /// The `to` field.
     pub to: Addressee,
-    /// Its `route_to`.
+    /// The `route_to` field.
     pub route_to: Option<Addressee>,
 }
 
 /// Where an outcome goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Route {
-    /// To one target.
+    /// One target.
     To {
-        /// The target.
+        /// The agent, or core.
         target: Target,
         /// The rule that decided.
         rule: Rule,
     },
-    /// To all members; their results go to the join together.
+    /// All members of a fan-out. Their results go to the join together.
     FanOut {
-        /// Who works side by side.
+        /// The agents that work in parallel.
         members: Vec<Target>,
         /// Who gets the results.
         join: Target,
     },
-    /// Nowhere; the sender is told why.
+    /// Nowhere. The sender is told why.
     Refused(Unroutable),
 }
 
@@ -73,29 +73,30 @@ pub enum Route {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
-    /// `blocked` addressed to core always reaches core.
+    /// `blocked` addressed to core always goes to core.
     BlockedToCore,
-    /// The target was named, and the table lists it for the status.
+    /// The author named the target, and the table lists it for the status.
     Listed,
-    /// The one target listed for the status.
+    /// The table lists one target for the status.
     OnlyTarget,
-    /// The row is one target.
+    /// The row has the same target for every status.
     Always,
     /// The row's `default`.
     Default,
-    /// Dispatcher form: there is no row, so it goes to core.
+    /// Dispatcher form: there is no row, so the outcome goes to core.
     NoRow,
     /// Dispatcher form: `route_to` names an agent, which overrides the table.
     Overridden,
     /// Dispatcher form: the word `escalate` asks the human.
     Escalated,
-    /// `error` and `blocked` go to core where they are not listed.
+    /// `error` and `blocked` go to core if they are not listed.
     FailureUnlisted,
-    /// Agent form: `complete` goes to core where it is not listed.
+    /// Agent form: `complete` goes to core if it is not listed.
     CompleteUnlisted,
-    /// The table does not list the target, and the mesh is not strict about it.
+    /// The table does not list the target, and the mesh is not strict.
     PassedUnlisted,
-    /// The table refused it too often: it goes where the mesh says it should then.
+    /// The table refused the work's outcomes too often: the outcome goes to the mesh's
+    /// fallback.
     Fallback,
 }
 
@@ -120,23 +121,23 @@ impl Rule {
 /// Why an outcome goes nowhere.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unroutable {
-    /// Several targets are listed, and none was named.
+    /// Several targets are listed, and the author named none.
     #[error(
         "`{status}` has several targets; name one of them in `to`: {}",
         with_reasons(targets)
     )]
     SeveralTargets {
-        /// The word.
+        /// The author's outcome word.
         status: OutcomeWord,
         /// The targets as the sender would write them, with their reasons.
         targets: IndexMap<String, String>,
     },
-    /// The table does not know the word.
+    /// The table does not have the word.
     #[error("`{status}` is not a status you can give; the valid ones are: {}", words.join(", "))]
     UnknownWord {
-        /// The word.
+        /// The author's outcome word.
         status: OutcomeWord,
-        /// The words it may be.
+        /// The words that the author may use.
         words: Vec<String>,
     },
     /// The mesh is strict, and the table does not list the target.
@@ -145,17 +146,17 @@ pub enum Unroutable {
         with_reasons(targets)
     )]
     NotListed {
-        /// The word.
+        /// The author's outcome word.
         status: OutcomeWord,
-        /// The target named.
+        /// The target that the author named.
         target: String,
-        /// The targets listed for the word.
+        /// The targets listed for the word, with their reasons.
         targets: IndexMap<String, String>,
     },
-    /// A dispatcher table needs a word to go by.
+    /// The outcome has no word to route by.
     #[error("there is no `status`; give one of: {}", words.join(", "))]
     NoStatus {
-        /// The words it may be.
+        /// The words that the author may use.
         words: Vec<String>,
     },
 }
@@ -217,7 +218,7 @@ impl Table<'_> {
         }
     }
 
-    /// The table alone decides.
+    /// Route by the table alone.
     fn by_table(&self, status: &OutcomeWord) -> Route {
         if self.dispatcher && status.as_str() == "escalate" && self.listed(status).is_empty() {
             return to(Target::Core, Rule::Escalated);
@@ -281,7 +282,7 @@ impl Table<'_> {
         })
     }
 
-    /// Only a dispatcher table can route what has no word.
+    /// Only a dispatcher table can route an outcome without a word.
     fn without_status(&self, outcome: &Outcome) -> Route {
         if let Some(target) = outcome.route_to.as_ref().and_then(Addressee::target)
             && self.dispatcher
@@ -314,7 +315,7 @@ impl Table<'_> {
         }
     }
 
-    /// The words that the sender may give.
+    /// The words that the sender may use.
     fn words(&self) -> Vec<String> {
         let listed: Vec<String> = match self.row {
             Some(Row::ByStatus { words, .. }) => words.keys().map(OutcomeWord::to_string).collect(),
