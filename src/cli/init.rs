@@ -152,7 +152,7 @@ pub(super) fn run(context: &Context, verb: InitArgs) -> Result<Exit, Refused> {
 fn say_where(root: &Path) {
     match Project::find(None, root) {
         Ok(found) if found.root == root => {
-            talk("this is already a tx project: existing files are kept, missing ones are added\n")
+            talk("this is already a tx project: existing files are kept, missing ones are added\n");
         }
         Ok(found) => talk(&format!(
             "note: this folder is inside the project {}; it becomes a separate project\n  \

@@ -783,7 +783,6 @@ fn a_text_that_a_process_was_started_with_counts_when_it_is_taken_up() {
 #[test]
 fn a_turn_that_a_hook_has_announced_is_not_over_before_the_screen_has_shown_it() {
     let mut play = launched();
-    play.see(Saw::Hook(Hook::TakenUp(Some(1))));
     for _ in 0..10 {
         play.later(1_000);
         assert_eq!(play.see(screen("> ")), [], "it draws the turn before");
@@ -796,7 +795,6 @@ fn a_turn_that_a_hook_has_announced_is_not_over_before_the_screen_has_shown_it()
     assert_eq!(acts, [Act::Fence, idle], "it has shown it");
     // A turn that never shows is over all the same.
     let mut play = launched();
-    play.see(Saw::Hook(Hook::TakenUp(Some(1))));
     play.see(screen("> "));
     play.later(20_000);
     assert_eq!(play.see(screen("> ")).len(), 2);

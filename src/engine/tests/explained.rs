@@ -77,7 +77,7 @@ fn a_worker_says_what_it_does_while_it_has_work() {
     play.limit("dev/a", 3_600_000);
     assert_eq!(
         does(&play, "dev/a"),
-        "its account has no room until 1970-01-01T01:00:00Z"
+        "its account has hit its limit, until 1970-01-01T01:00:00Z"
     );
     play.busy("dev/a");
     play.drop(from("dev/a").id("o").status("complete"));
