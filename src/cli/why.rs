@@ -4,9 +4,11 @@ use std::fmt::Write;
 
 use super::layout::{hanging, in_local_time, local};
 use super::{Context, Exit, Refused, gates, require_journal};
+use crate::actions::{Panes, typing_now};
 use crate::daemon::running;
 use crate::format::report::{many, printable_lines};
 use crate::model::Address;
+use crate::project::Project;
 use crate::view::{self, AgentView, MessageView, UsageView, find_messages};
 
 /// Show how far a message has got, what an agent waits for, or where a mesh's runs are
@@ -27,7 +29,11 @@ pub(super) fn run(context: &Context, verb: &WhyArgs) -> Result<Exit, Refused> {
         (Ok(found), _) => found,
         (Err(_), Ok(address)) if is_agent(&address) => {
             let agent = view::agent(past.all(), &address, running(&project).is_some())?;
-            return context.output.answer(&agent, agent_text);
+            return context.output.answer(&agent, |agent| {
+                let pane = pane_now(&project, &address);
+                let pane = pane.map(|shows| format!("  its pane: {shows}\n"));
+                agent_text(agent) + &printable_lines(&pane.unwrap_or_default())
+            });
         }
         (Err(unknown), _) => {
             let mesh = verb.what.trim_end_matches("/dispatch");
@@ -58,6 +64,15 @@ pub(super) fn run(context: &Context, verb: &WhyArgs) -> Result<Exit, Refused> {
         let blocks: Vec<String> = views.iter().map(as_text).collect();
         blocks.join("\n")
     })
+}
+
+/// What its pane shows, as far as that says whether it can be given something.
+fn pane_now(project: &Project, agent: &Address) -> Option<String> {
+    running(project)?;
+    let panes = Panes::of(project).ok()?;
+    let agents = panes.agents();
+    let (pane, _) = agents.need(agent).ok()?;
+    typing_now(project, &panes, agent, pane)
 }
 
 fn agent_text(agent: &AgentView) -> String {

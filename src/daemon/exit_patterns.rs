@@ -156,6 +156,31 @@ mod tests {
     }
 
     #[test]
+    fn who_speaks_of_keys_is_not_logged_out() {
+        let is_out = |runtime: &str, stdout: &str| {
+            let (_, exit) = said(runtime, stdout, "");
+            matches!(exit, ProcessExit::Unstartable { .. })
+        };
+        let failed = r#"{"type":"agent_end","messages":[{"role":"assistant","stopReason":"error","timestamp":1,"errorMessage":"401 scripted 401"}]}"#;
+        assert!(is_out("pi", failed));
+        assert!(is_out("pi", "No API key found for the selected model."));
+        let answer = r#"{"type":"agent_end","messages":[{"role":"assistant","content":[{"type":"text","text":"It is unauthorized: no API key, 401."}],"stopReason":"stop"}]}"#;
+        assert!(!is_out("pi", answer));
+        let failed = "litellm.AuthenticationError: AuthenticationError: OpenAIException - no\nThe API provider is not able to authenticate you. Check your API key.\n";
+        assert!(is_out("aider", failed));
+        let answer = "Put your API key into .env, else it raises an AuthenticationError.\n";
+        assert!(!is_out("aider", answer));
+        assert!(is_out(
+            "opencode",
+            r#"{"error":{"name":"APIError","data":{"statusCode":401}}}"#
+        ));
+        assert!(is_out(
+            "gemini",
+            r#"{"error":{"status":"UNAUTHENTICATED"}}"#
+        ));
+    }
+
+    #[test]
     fn what_an_agent_cli_says_last_tells_why_it_ended() {
         let (_, exit) = said("claude", "", "No conversation found with session ID: x");
         assert!(matches!(exit, ProcessExit::SessionGone { .. }), "{exit:?}");

@@ -149,6 +149,7 @@ impl Hooks {
         let hook = match self.meanings.get(&call.event)? {
             HookMeaning::Submitted => Hook::TakenUp(self.turn_in(call.prompt.as_deref()?)),
             HookMeaning::Failed => Hook::Failed,
+            HookMeaning::LoggedOut => Hook::LoggedOut(call.said.clone().unwrap_or_default()),
             HookMeaning::Busy => Hook::TakenUp(None),
             HookMeaning::Ended => Hook::Ended(None),
             HookMeaning::Ready | HookMeaning::Asks => return None,

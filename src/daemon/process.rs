@@ -192,6 +192,7 @@ impl Process {
         while self.pane.phase() != pane::PanePhase::Gone {
             let due = self.pane.due().map(|due| self.world.clock.instant(due));
             let is_watched = self.pane.is_watched();
+            let more_usage = self.usage.as_ref().and_then(|usage| usage.again);
             let _watching = is_watched.then(|| self.world.screens.look());
             let saw = tokio::select! {
                 begun = launch::wait(&mut self.beginning) => {
@@ -213,6 +214,10 @@ impl Process {
                 },
                 saw = self.hooks.wait_for_gone_caller() => saw,
                 () = until(due) => Saw::Due,
+                () = until(more_usage) => {
+                    self.tell_usage(false).await;
+                    continue;
+                }
                 changed = server.changed() => {
                     if changed.is_ok() {
                         self.check_terminal().await;
@@ -246,6 +251,7 @@ impl Process {
                 self.tell_session().await;
                 if let Some(Saw::Request { .. }) = saw {
                     self.tell_usage(false).await;
+                    self.read_usage_again();
                     self.tell_said().await;
                 }
                 match saw {

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
+use std::time::Instant;
 
 use super::blocking::run_blocking;
 use crate::engine::{AttemptId, Event, Used};
@@ -15,6 +16,8 @@ pub(super) struct UsageFile {
     path: PathBuf,
     offset: u64,
     reader: UsageReader,
+    /// When to read it again.
+    pub(super) again: Option<Instant>,
 }
 
 impl UsageFile {
@@ -24,6 +27,7 @@ impl UsageFile {
             format,
             path,
             offset: 0,
+            again: None,
         }
     }
 
@@ -36,6 +40,7 @@ impl UsageFile {
 
     /// The usage since the last read, as an event. `ended`: no more will come.
     pub(super) async fn read(mut self, pane: AttemptId, ended: bool) -> (UsageFile, Vec<Event>) {
+        self.again = None;
         run_blocking(move || {
             let mut bytes = Vec::new();
             let read = File::open(&self.path).and_then(|mut file| {

@@ -143,6 +143,8 @@ pub enum HookMeaning {
     Ended,
     /// Its turn has failed.
     Failed,
+    /// Its turn has failed because nobody is logged in.
+    LoggedOut,
     /// It asks for a permission; the hook may be answered with the decision.
     Asks,
     /// It is working.

@@ -102,9 +102,7 @@ impl Pane {
         if !pressed {
             return self.look_if_wanted();
         }
-        if let Some(note) = answering.note.take() {
-            self.wanted.get_or_insert(note);
-        }
+        self.reason = answering.note.take();
         self.answering = None;
         self.state = PaneState::Busy;
         self.tell_level(true, acts);
@@ -339,5 +337,34 @@ mod tests {
         };
         assert_eq!(text.last_line, "tx: the human said no: use mv please");
         assert_eq!(pane.phase(), PanePhase::Delivering);
+    }
+
+    #[test]
+    fn a_reason_comes_before_whatever_else_waits() {
+        for early in [true, false] {
+            let (mut pane, dialog) = asked("Allow rm?");
+            let next = || {
+                Saw::Deliver(Text {
+                    turn: Some(1),
+                    ..Text::note("tx: the next turn")
+                })
+            };
+            if early {
+                let _ = pane.step(5_500, next());
+            }
+            let text = "use mv".to_owned();
+            let _ = pane.step(6_000, decided(dialog.request, Decision::Deny { text }));
+            let _ = pane.step(7_000, look("Allow rm?", 5));
+            let _ = pane.step(7_000, Saw::Pressed(true));
+            if !early {
+                let _ = pane.step(7_500, next());
+            }
+            let _ = pane.step(8_000, look("> ", 8));
+            let acts = pane.step(8_500, look("> ", 8));
+            let Some(Act::Paste { text, .. }) = acts.last() else {
+                panic!("{acts:?}");
+            };
+            assert!(text.last_line.contains("use mv"), "{text:?}");
+        }
     }
 }

@@ -22,6 +22,7 @@ impl Pane {
         }
         acts.push(Act::Tell(Report::Started));
         let one_turn = self.start.filter(|_| self.setup.one_turn);
+        (self.starts, self.held) = (Some(self.at), self.at);
         if let Some(turn) = one_turn {
             (self.turn, self.ours) = (turn, true);
             acts.push(Act::Tell(Report::Delivered { turn }));

@@ -1,19 +1,21 @@
 //! What a look at the pane leads to, and when to look again.
 
 use super::act::{Act, Report};
-use super::saw::{Hook, Saw};
+use super::saw::{Hook, Saw, Text};
 use super::step::{Pane, PaneState};
 use super::texts::{Delivering, TAKES};
 use crate::engine::{DialogKind, LIMITED, MOST_LIMITED};
 use crate::model::Pattern;
 use crate::runtime::reset;
-use crate::runtime::screen::{Look, Wants, classify};
+use crate::runtime::screen::{Look, Wants};
 
 /// How long a program without hooks may take to begin the turn that it was started with, or to show
 /// the session that it resumes, in milliseconds.
-const LAUNCHES: i64 = 20_000;
+pub(super) const LAUNCHES: i64 = 20_000;
 /// At most one sign of life is reported in so many seconds, since each is a record in the journal.
 const LIVES: i64 = 60;
+/// How long a program may take to show what it does after its start, in milliseconds.
+const STARTS: i64 = 300_000;
 /// While somebody uses the pane and a text waits, this is reported so often, in milliseconds.
 /// Without the report the engine would give the text up.
 const HOLDS: i64 = 20_000;
@@ -100,7 +102,8 @@ impl Pane {
             if !self.has_launched(acts) {
                 return self.look_soon();
             }
-            let note = self.wanted.as_ref().is_some_and(|text| text.turn.is_none());
+            let is_note = |text: &Text| text.turn.is_none();
+            let note = self.reason.is_some() || self.wanted.as_ref().is_some_and(is_note);
             let known = matches!(self.state, PaneState::Ready);
             self.state = PaneState::Ready;
             // A note on an interruption is delivered before the pane is reported as idle.
@@ -191,7 +194,11 @@ impl Pane {
     /// The program works.
     pub(super) fn goes_on(&mut self, saw: &Saw, acts: &mut Vec<Act>) {
         self.idle = None;
+        self.limit_is_over = false;
         self.why = "it is at work";
+        if let Saw::Screen(_) = saw {
+            self.settled = self.settled.min(self.at);
+        }
         if let Some(turn) = self.launched {
             self.launch(turn, acts);
         }
@@ -214,7 +221,7 @@ impl Pane {
         } else if let Saw::Hook(Hook::Asked(dialog)) = &saw {
             dialog.clone()
         } else if let Saw::Screen(view) = &saw
-            && let Look::Dialog { wants, text } = classify(&self.setup.screen, &view.screen)
+            && let Look::Dialog { wants, text } = self.classify(view)
         {
             let kind = match wants {
                 Wants::Permission => DialogKind::Permission,
@@ -276,7 +283,7 @@ impl Pane {
     /// When the limit ends, if the screen says so. That is read once: a day later the same words
     /// would name another day.
     fn reset_on(&self, view: &super::View) -> Option<i64> {
-        let Look::Limited { until: Some(text) } = classify(&self.setup.screen, &view.screen) else {
+        let Look::Limited { until: Some(text) } = self.classify(view) else {
             return None;
         };
         if let PaneState::Limited { until, .. } = self.state {
@@ -296,13 +303,23 @@ impl Pane {
         if matches!(self.state, PaneState::Busy) {
             self.sign_of_life(saw, acts);
         }
+        if self.starts.is_some_and(|since| self.at - since < STARTS) {
+            self.say_in_use(acts);
+        }
         self.look_if_wanted();
     }
 
     /// Report that a text waits because the pane is in use.
     pub(super) fn say_held(&mut self, acts: &mut Vec<Act>) {
         let waits = self.wanted.as_ref().is_some_and(|text| text.turn.is_some());
-        if waits && self.is_typed_to() && self.at - self.held >= HOLDS {
+        if waits {
+            self.say_in_use(acts);
+        }
+    }
+
+    /// Report now and then that the program cannot be given anything yet.
+    fn say_in_use(&mut self, acts: &mut Vec<Act>) {
+        if self.is_typed_to() && self.at - self.held >= HOLDS {
             self.held = self.at;
             self.told += 1;
             acts.push(Act::Tell(Report::Busy {
@@ -319,7 +336,7 @@ impl Pane {
             self.why = "it cannot be looked at";
             return;
         };
-        self.why = match classify(&self.setup.screen, &view.screen) {
+        self.why = match self.classify(view) {
             Look::Unknown(why) => why,
             Look::Dead => "its program is gone",
             Look::Dialog { .. } | Look::Limited { .. } | Look::Busy | Look::Idle if !view.quiet => {
@@ -353,7 +370,7 @@ impl Pane {
     /// Look again if something waits for the pane.
     pub(super) fn look_if_wanted(&mut self) {
         self.next_look = None;
-        if (self.wanted.is_some() || self.answering.is_some()) && self.is_typed_to() {
+        if (self.has_text() || self.answering.is_some()) && self.is_typed_to() {
             self.look_soon();
         }
     }

@@ -27,7 +27,7 @@ impl Pane {
                 self.look(&view)
             }
             // Another try would fail in the same way.
-            Saw::Screen(view) if self.says_logged_out(view).is_some() => PaneSignal::End,
+            _ if self.says_logged_out(saw).is_some() => PaneSignal::End,
             Saw::Screen(view) => self.look(view),
             Saw::NotSeen(_) | Saw::Hook(Hook::Queued) | Saw::NothingFollows => PaneSignal::Unknown,
             Saw::Hook(Hook::TakenUp(Some(_))) => PaneSignal::TakenUp,
@@ -55,7 +55,7 @@ impl Pane {
                 HookWants::Wake => PaneSignal::CanWake,
                 HookWants::Permission(_) => PaneSignal::Dialog,
             },
-            Saw::Withdrawn(_) | Saw::Hook(Hook::Failed) => PaneSignal::Changed,
+            Saw::Withdrawn(_) | Saw::Hook(Hook::Failed | Hook::LoggedOut(_)) => PaneSignal::Changed,
             Saw::Decided { .. } => PaneSignal::Decided,
             Saw::Hook(Hook::Asked(_)) => PaneSignal::Dialog,
             Saw::Hook(Hook::Limited(_)) => PaneSignal::Limited,
@@ -77,15 +77,28 @@ impl Pane {
         }
     }
 
-    /// What the screen says, if a turn has failed because nobody is logged in.
-    pub(super) fn says_logged_out(&self, view: &View) -> Option<String> {
+    /// What the screen or a hook says, if a turn has failed because nobody is logged in.
+    pub(super) fn says_logged_out(&self, saw: &Saw) -> Option<String> {
         let has_turn = match &self.state {
             PaneState::Busy => self.ours,
             PaneState::Starting { .. } => self.launched.is_some(),
             _ => false,
         };
-        let said = || logged_out(&self.setup.screen, &view.screen);
-        has_turn.then(said).flatten()
+        match saw {
+            Saw::Screen(view) if has_turn => logged_out(&self.setup.screen, &view.screen),
+            Saw::Hook(Hook::LoggedOut(said)) if has_turn => Some(said.clone()),
+            _ => None,
+        }
+    }
+
+    /// What a look shows. A limit whose time is over does not count.
+    pub(super) fn classify(&self, view: &View) -> Look {
+        if !self.limit_is_over {
+            return classify(&self.setup.screen, &view.screen);
+        }
+        let mut rules = self.setup.screen.clone();
+        rules.limited = None;
+        classify(&rules, &view.screen)
     }
 
     /// The signal of a look at the screen or the title.
@@ -94,7 +107,7 @@ impl Pane {
         if self.requests.asks() {
             return PaneSignal::Dialog;
         }
-        match classify(&self.setup.screen, &view.screen) {
+        match self.classify(view) {
             Look::Dialog { .. } => PaneSignal::Dialog,
             Look::Limited { .. } => PaneSignal::Limited,
             Look::Busy => PaneSignal::Busy,

@@ -108,6 +108,8 @@ pub enum Hook {
     Limited(Option<i64>),
     /// Its turn has failed; the screen says how.
     Failed,
+    /// Its turn has failed because nobody is logged in, in its own words.
+    LoggedOut(String),
     /// The text that it was started with waits in its own queue, and needs no delivery.
     Queued,
 }

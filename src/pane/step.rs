@@ -60,6 +60,12 @@ pub struct Pane {
     pub(super) answering: Option<Answering>,
     /// The text that waits until the pane is idle.
     pub(super) wanted: Option<Text>,
+    /// The human's reason for a no, which is delivered before that text.
+    pub(super) reason: Option<Text>,
+    /// The time of a limit is over, whatever the screen still shows of it.
+    pub(super) limit_is_over: bool,
+    /// When its process was started; `None`: it has shown what it does since.
+    pub(super) starts: Option<i64>,
     /// Since when the pane was seen idle, and its screen, if it was idle at the last look.
     pub(super) idle: Option<(i64, View)>,
     /// The time of the last change on the screen that was reported; 0: none was.
@@ -136,6 +142,9 @@ impl Pane {
             requests: Requests::default(),
             answering: None,
             wanted: None,
+            reason: None,
+            limit_is_over: false,
+            starts: None,
             idle: None,
             shown: 0,
             held: 0,
@@ -173,11 +182,22 @@ impl Pane {
         if let Saw::Title { mark, .. } | Saw::Screen(View { mark, .. }) = &saw {
             self.mark.clone_from(mark);
         }
-        if let (Saw::Screen(view), PaneSignal::End) = (&saw, seen) {
-            self.logged_out = self.says_logged_out(view);
+        if seen == PaneSignal::End {
+            self.logged_out = self.says_logged_out(&saw);
         }
         if let Saw::Hook(Hook::Queued) = &saw {
             self.settled = self.at + SENT;
+        }
+        let shows = matches!(
+            seen,
+            PaneSignal::Idle
+                | PaneSignal::Busy
+                | PaneSignal::Dialog
+                | PaneSignal::Limited
+                | PaneSignal::TakenUp
+        );
+        if shows {
+            self.starts = None;
         }
         self.act(by, seen, saw, &mut acts);
         if !matches!(self.state, PaneState::Dialog(_)) {

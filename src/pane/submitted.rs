@@ -2,6 +2,7 @@
 //! text, and the text counts as taken when it has left the prompt, or when a hook says so.
 
 use super::act::{Act, Report};
+use super::looks::LAUNCHES;
 use super::saw::{Hook, Saw, Text, View};
 use super::step::{Pane, PaneState};
 use super::table::PaneSignal;
@@ -197,8 +198,12 @@ impl Pane {
             &self.state,
             PaneState::Submitted(submitted) if submitted.text.turn == Some(*turn)
         );
-        // The screen may still show the turn before.
-        let settled = self.at + TAKES;
+        // The screen may still show the turn before: until it shows the work, on a machine with
+        // much to do for long.
+        let settled = match saw {
+            Saw::Hook(Hook::TakenUp(_)) => self.at + LAUNCHES,
+            _ => self.at + TAKES,
+        };
         if is_submitted {
             self.take_up(acts);
             self.settled = settled;

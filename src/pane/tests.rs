@@ -572,6 +572,17 @@ fn an_agent_that_nobody_is_logged_in_at_is_ended_with_the_command_that_helps() {
 }
 
 #[test]
+fn a_hook_can_say_that_nobody_is_logged_in() {
+    let said = || Saw::Hook(Hook::LoggedOut("401 no key".into()));
+    let mut play = PaneHarness::idle();
+    let acts = play.see(said());
+    assert_eq!(acts, [Act::Look], "it has no turn of tx");
+    let mut play = launched();
+    play.see(screen("working"));
+    assert_eq!(play.see(said()), [Act::Signal(Force::Interrupt)]);
+}
+
+#[test]
 fn a_note_that_a_killed_tx_typed_is_sent_off_once_and_no_draft_is() {
     let adopted = || {
         let mut play = PaneHarness::typed_to();
@@ -751,6 +762,26 @@ fn a_text_that_a_process_was_started_with_counts_when_it_is_taken_up() {
     assert!(matches!(acts[..], [Act::Tell(Report::Asked { .. })]));
     let acts = play.see(screen("working"));
     assert_eq!(acts[0], told(Report::Delivered { turn: 1 }));
+}
+
+#[test]
+fn a_turn_that_a_hook_has_announced_is_not_over_before_the_screen_has_shown_it() {
+    let mut play = launched();
+    for _ in 0..10 {
+        play.later(1_000);
+        assert_eq!(play.see(screen("> ")), [], "it draws the turn before");
+    }
+    play.see(screen("working"));
+    play.see(screen("> "));
+    play.later(500);
+    let idle = told(Report::Idle { turn: 1, no: 1 });
+    let acts = play.see(screen("> "));
+    assert_eq!(acts, [Act::Fence, idle], "it has shown it");
+    // A turn that never shows is over all the same.
+    let mut play = launched();
+    play.see(screen("> "));
+    play.later(20_000);
+    assert_eq!(play.see(screen("> ")).len(), 2);
 }
 
 #[test]
@@ -946,6 +977,46 @@ fn a_limit_that_is_over_may_stay_on_the_screen() {
     play.later(300_000);
     let acts = play.see(Saw::Deliver(text(2)));
     assert_eq!(acts, [answered(1, HookAnswer::Text(text(2)))]);
+}
+
+#[test]
+fn a_text_is_typed_where_a_limit_that_is_over_still_shows() {
+    let mut play = PaneHarness::idle();
+    let shows = |prompt: &str| {
+        let Saw::Screen(mut seen) = screen(prompt) else {
+            panic!("it is a look");
+        };
+        seen.screen.lines.insert(0, "no room".into());
+        seen.screen.cursor = seen.screen.cursor.map(|[x, y]| [x, y + 1]);
+        Saw::Screen(seen)
+    };
+    assert_eq!(play.see(shows("> ")).len(), 1, "it is told");
+    assert_eq!(play.pane.phase(), PanePhase::Limited);
+    assert_eq!(play.see(Saw::Deliver(text(1))), [Act::Look]);
+    assert_eq!(play.see(shows("> ")), [], "its time is not over");
+    play.later(300_000);
+    assert_eq!(play.see(Saw::Deliver(text(1))), [Act::Look]);
+    play.see(shows("> "));
+    play.later(500);
+    let acts = play.see(shows("> "));
+    assert_eq!(acts.last(), Some(&paste(1, true)), "{acts:?}");
+}
+
+#[test]
+fn a_program_that_starts_slowly_is_waited_for() {
+    let mut play = PaneHarness::typed_to();
+    play.see(Saw::Start { turn: Some(1) });
+    play.see(Saw::Started);
+    let mut held = 0;
+    for _ in 0..40 {
+        play.later(10_000);
+        let acts = play.see(screen("loading"));
+        held += usize::from(matches!(
+            acts[..],
+            [Act::Tell(Report::Busy { turn: None, .. })]
+        ));
+    }
+    assert_eq!(held, 14, "every 20 seconds, and no more after five minutes");
 }
 
 #[test]

@@ -48,9 +48,14 @@ impl Pane {
             PaneState::Ready => self.deliver(None, acts),
             PaneState::Delivering(_) | PaneState::Submitted(_) => {}
             // A screen may go on showing a limit that is over.
-            PaneState::Limited { until, .. } if self.at >= *until && self.has_way_in() => {
-                self.state = PaneState::Ready;
-                self.deliver(None, acts);
+            PaneState::Limited { until, .. } if self.at >= *until => {
+                self.limit_is_over = true;
+                if self.has_way_in() {
+                    self.state = PaneState::Ready;
+                    self.deliver(None, acts);
+                } else {
+                    acts.push(Act::Look);
+                }
             }
             PaneState::Starting { runs: true }
             | PaneState::Busy
@@ -68,7 +73,7 @@ impl Pane {
 
     /// The pane is idle: deliver the text that waits. `seen`: the second of the two looks.
     pub(super) fn deliver(&mut self, seen: Option<View>, acts: &mut Vec<Act>) {
-        if self.wanted.is_none() {
+        if !self.has_text() {
             self.next_look = None;
             return;
         }
@@ -86,6 +91,19 @@ impl Pane {
         }
     }
 
+    /// Does a text wait?
+    pub(super) fn has_text(&self) -> bool {
+        self.reason.is_some() || self.wanted.is_some()
+    }
+
+    /// A text that was not delivered waits again.
+    fn put_back(&mut self, text: Text) {
+        match text.turn {
+            None => self.reason.get_or_insert(text),
+            Some(_) => self.wanted.get_or_insert(text),
+        };
+    }
+
     /// Can a text be delivered without typing?
     fn has_way_in(&self) -> bool {
         self.setup.sends || self.requests.can_take()
@@ -94,7 +112,7 @@ impl Pane {
     /// Take the text that waits. If its mark is on the pane, a tx that was killed has pasted it,
     /// and nobody knows whether it was submitted.
     fn take_wanted(&mut self, is_seen: bool, acts: &mut Vec<Act>) -> Option<Text> {
-        let text = self.wanted.take()?;
+        let text = self.reason.take().or_else(|| self.wanted.take())?;
         (self.idle, self.next_look) = (None, None);
         if is_seen && is_marked(&self.mark, &text.mark) {
             self.state = PaneState::Starting { runs: true };
@@ -187,7 +205,7 @@ impl Pane {
 
     /// Go on waiting, unless the text is on its way.
     fn go_on_looking(&mut self) {
-        if matches!(self.state, PaneState::Ready) && self.wanted.is_some() {
+        if matches!(self.state, PaneState::Ready) && self.has_text() {
             self.state = PaneState::Delivering(Delivering::Looking);
         }
     }
@@ -208,6 +226,7 @@ impl Pane {
     pub(super) fn has(&mut self, text: &Text, acts: &mut Vec<Act>) {
         (self.state, self.ours, self.shown, self.idle) = (PaneState::Busy, true, 0, None);
         self.perhaps = None;
+        self.limit_is_over = false;
         if let Some(turn) = text.turn {
             self.turn = turn;
             acts.push(Act::Tell(Report::Delivered { turn }));
@@ -230,7 +249,7 @@ impl Pane {
             }
             Pasted::Changed | Pasted::Refused(_) | Pasted::There | Pasted::Unknown => {
                 self.why = "it changed in the last moment";
-                self.wanted.get_or_insert(text);
+                self.put_back(text);
                 self.state = PaneState::Delivering(Delivering::Looking);
                 self.look_soon();
             }

@@ -193,9 +193,16 @@ impl ScreenText {
     /// Where the last lines begin: those above the composer, or of the screen.
     fn foot(&self) -> usize {
         let end = self.composer.as_ref().map_or(self.text.len(), |c| c.start);
-        let breaks = self.text[..end].rmatch_indices('\n');
-        let skipped = FOOT - usize::from(self.composer.is_none());
-        breaks.map(|(at, _)| at + 1).nth(skipped).unwrap_or(0)
+        let mut foot = end;
+        let mut lines = self.text[..end].split_inclusive('\n').rev();
+        let mut left = FOOT;
+        // Some leave the middle of the screen empty.
+        while left > 0 {
+            let Some(line) = lines.next() else { break };
+            foot -= line.len();
+            left -= usize::from(!line.trim().is_empty());
+        }
+        foot
     }
 
     /// All from there on, with nothing typed.

@@ -78,6 +78,8 @@ impl Server {
         let settings = [
             ("remain-on-exit", "on"),
             ("window-size", "latest"),
+            // Dialogs fit, also where nobody has attached yet.
+            ("default-size", "200x50"),
             // An existing session would keep its old environment.
             ("update-environment", ""),
             // The status line changes when tx sets it, not at intervals.

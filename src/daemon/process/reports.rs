@@ -1,5 +1,7 @@
 //! What the task of a process reports to the loop.
 
+use std::time::{Duration, Instant};
+
 use super::Process;
 use crate::daemon::Input;
 use crate::engine::Event;
@@ -8,6 +10,8 @@ use crate::pane::Report;
 
 /// How many characters of an agent's last message are kept.
 const MAX_SAID: usize = 1_000;
+/// A transcript may get the last message of a turn so long after a hook has told the end of it.
+const WRITTEN_LATE: Duration = Duration::from_secs(1);
 
 impl Process {
     /// Report its usage before the end of the turn. A program that stays writes a transcript; one
@@ -23,6 +27,13 @@ impl Process {
         self.usage = Some(usage);
         for event in events {
             let _ = self.world.inputs.send(Input::Event(event)).await;
+        }
+    }
+
+    /// Look once more for what is written late.
+    pub(super) fn read_usage_again(&mut self) {
+        if let Some(usage) = &mut self.usage {
+            usage.again = Some(Instant::now() + WRITTEN_LATE);
         }
     }
 
