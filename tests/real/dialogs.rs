@@ -1,10 +1,12 @@
-//! Dialogs that an agent CLI shows by itself, and messages that come while it is busy.
+//! Dialogs that an agent CLI shows by itself, and drafts of a person.
 
 use std::fs;
+use std::time::Duration;
 
+use crate::cli::{each, is_installed, team_in};
 use crate::lab::{Lab, wait_for};
 use crate::matrix::Case;
-use crate::team::{Team, alone, alone_with, keeps_draft};
+use crate::team::{DRAFT, Team, alone, keeps_draft};
 
 /// The question that waits for the human says this; nothing was given meanwhile.
 fn is_asked(team: &Team, what: &str) {
@@ -55,36 +57,69 @@ fn the_dialog_of_claude_about_a_server_of_the_project_is_an_ask() {
 }
 
 #[test]
-fn a_message_for_a_busy_agent_waits() {
-    for runtime in ["claude", "codex"] {
-        let fields = "prompt: You build., permissions: {allowedTools: [Bash]}";
-        let Some(team) = Team::start(&alone_with(runtime, "pane", fields)) else {
-            return;
-        };
-        let _case = Case::of(runtime, "pane", "busy → the message waits");
-        let busy = team.lab.project().join("busy");
-        let first = team.outcome(runtime, "first");
-        team.send(&format!(
-            "@@shell touch {0}; sleep 4; rm {0} ;; {first}",
-            busy.display()
-        ));
-        wait_for("its work", || busy.exists().then_some(()));
-        team.send(&team.outcome(runtime, "second"));
-        while busy.exists() {
-            assert_eq!(team.deliveries().len(), 1, "{:?}", team.deliveries());
-            std::thread::sleep(std::time::Duration::from_millis(200));
-        }
-        team.wrote("first");
-        team.wrote("second");
-        let told = team.deliveries();
-        assert!(
-            told.len() <= 2 && told[0].ends_with("turn-1.md"),
-            "{told:?}"
-        );
+fn the_trust_dialog_of_gemini_is_an_ask_and_the_message_waits_behind_it() {
+    let cli @ (name, mode) = ("gemini", "pane");
+    if !is_installed(name) {
+        return;
     }
+    let Some(lab) = Lab::open() else { return };
+    let settings = lab.path("lab/home/.gemini/settings.json");
+    let known = fs::read_to_string(&settings).unwrap();
+    let asks = known.replace("{\"enabled\":false}}", "{\"enabled\":true}}");
+    assert_ne!(known, asks);
+    fs::write(settings, asks).unwrap();
+    let Some(team) = team_in(lab, cli, "prompt: You build.", &[]) else {
+        return;
+    };
+    let _case = Case::of(name, mode, "the trust dialog is an ask");
+    team.send(&team.outcome(name, "done"));
+    is_asked(&team, "trust");
+    team.lab.press(&team.pane(), &["Enter"]);
+    // It starts itself again after that, and is told so if it had begun.
+    team.wrote("done");
+    let told = team.deliveries();
+    assert!(told.len() <= 2, "{told:?}");
 }
 
 #[test]
 fn codex_keeps_a_persons_draft_and_takes_its_message() {
     keeps_draft("codex");
+}
+
+/// Where texts are typed, a draft holds them up, and tx says so.
+#[test]
+fn a_message_waits_for_a_persons_draft_where_it_would_be_typed() {
+    each(
+        &[("gemini", "pane"), ("pi", "pane"), ("aider", "pane")],
+        |cli @ (name, mode)| {
+            let fields = "prompt: You build.";
+            let Some(lab) = Lab::open() else { return };
+            let Some(team) = team_in(lab, cli, fields, &["AIDER_YES_ALWAYS=true"]) else {
+                return;
+            };
+            let _case = Case::of(name, mode, DRAFT);
+            team.give("the first task", &team.outcome(name, "first"));
+            team.wrote("first");
+            team.idle("team/builder");
+            team.lab.type_into(&team.pane(), "half a thought");
+            let has_draft = || team.peek().contains("half a thought").then_some(());
+            wait_for("the draft", has_draft);
+            team.give("the second task", &team.outcome(name, "second"));
+            std::thread::sleep(Duration::from_secs(8));
+            assert!(has_draft().is_some(), "{name}: {}", team.peek());
+            assert_eq!(team.begun(name, "the second task"), 0, "{name}");
+            let why = team.done(&["why", "team/builder"]);
+            assert!(why.contains("draft"), "{name}: {why}");
+            team.lab.press(&team.pane(), &["C-u"]);
+            team.wrote("second");
+            assert_eq!(team.begun(name, "the second task"), 1, "{name}");
+        },
+    );
+}
+
+#[test]
+fn opencode_keeps_a_persons_draft_and_takes_its_message() {
+    if is_installed("opencode") {
+        keeps_draft("opencode");
+    }
 }

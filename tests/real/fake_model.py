@@ -26,6 +26,7 @@ Several steps of one turn stand on one line, separated by " ;; "; the step is th
 number of assistant messages after the prompt.  After the last it answers "DONE".
 Only the LAST @@ line counts: clients merge a failed prompt with the next one.
 Each request is logged to LOG as one JSON line (path, user texts, tool names).
+The next answer to codex that is a text has used as many tokens as a file `tokens` beside LOG says: so codex compacts.
 Every answer waits for the seconds in a file `slow` beside LOG, if there is one: for what no prompt scripts (/compact).
 Usage: fake_model.py PORT LOG
 """
@@ -79,6 +80,11 @@ def turns(kind, b):
             elif m["role"] == "user" and t:
                 out.append(("user", t))
     return out
+
+def system(b):
+    own = [m.get("content") for m in b.get("messages") or [] if m.get("role") in ("system", "developer")]
+    parts = [b.get("system"), b.get("instructions"), (b.get("systemInstruction") or {}).get("parts")] + own
+    return "\n".join(text_of(part) for part in parts)
 
 def tools(kind, b):
     out = {}
@@ -230,14 +236,14 @@ class H(BaseHTTPRequestHandler):
         except (OSError, ValueError): pass
         with LOCK, open(LOG, "a") as f:
             f.write(json.dumps({"t": time.time(), "post": p, "kind": kind, "model": b.get("model"), "stream": b.get("stream"),
-                                "system": text_of(b.get("system") or b.get("instructions") or "")[-6000:],
+                                "system": system(b)[-20000:],
                                 "turns": [(r, t if len(t) <= 4000 else t[:2000] + " … " + t[-2000:]) for r, t in turns(kind, b)], "tools": sorted(tools(kind, b)), "act": act}) + "\n")
         if len(sys.argv) > 3:                         # keep the last full body for study
             open("%s/%s-%d.json" % (sys.argv[3], kind, time.time() * 1000), "w").write(json.dumps(b, indent=1))
         if act[0] == "status":
             c = int(act[1])
             ty = {429: "rate_limit_error", 401: "authentication_error", 529: "overloaded_error"}.get(c, "api_error")
-            return self.send_json({"type": "error", "error": {"type": ty, "message": "scripted %d" % c, "code": ty, "status": "RESOURCE_EXHAUSTED"}}, c, [("retry-after", "1")])
+            return self.send_json({"type": "error", "error": {"type": ty, "message": "scripted %d" % c, "code": ty, "status": "UNAUTHENTICATED" if c == 401 else "RESOURCE_EXHAUSTED"}}, c, [("retry-after", "1")])
         if act[0] == "limit":
             at, sec = int(time.time() + act[1]), int(act[1])
             if kind == "gemini":
@@ -293,7 +299,11 @@ class H(BaseHTTPRequestHandler):
         elif act[0] == "custom":
             item = {"type": "custom_tool_call", "id": iid, "call_id": "call_" + iid[5:17], "name": act[1], "input": act[2], "status": "completed"}
         else: item = None
-        usage = {"input_tokens": 100, "output_tokens": 10, "total_tokens": 110, "input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
+        tokens, said = 100, os.path.join(os.path.dirname(LOG) or ".", "tokens")
+        if item is None and os.path.exists(said):
+            tokens = int(open(said).read())
+            os.remove(said)
+        usage = {"input_tokens": tokens, "output_tokens": 10, "total_tokens": tokens + 10, "input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
         resp = {"id": rid, "object": "response", "created_at": int(time.time()), "model": b.get("model"), "status": "in_progress", "output": [], "usage": None, "error": None}
         seq = [0]
         def e(o):

@@ -2,54 +2,13 @@
 //! end, in the same conversation, and no message is given twice without need.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
-
+use crate::cli::{BOTH, Cli, each, kill, naming, team};
 use crate::lab::wait_for;
 use crate::matrix::Case;
-use crate::team::{Team, alone_with};
-
-const BOTH: [(&str, &str); 4] = [
-    ("claude", "pane"),
-    ("claude", "turn"),
-    ("codex", "pane"),
-    ("codex", "turn"),
-];
-
-/// One agent that may run its shell.
-fn start(runtime: &str, mode: &str) -> Option<Team> {
-    let fields = "prompt: You build., permissions: {allowedTools: [Bash]}";
-    Team::start(&alone_with(runtime, mode, fields))
-}
-
-fn kill(pids: Vec<i32>) {
-    assert!(!pids.is_empty(), "nothing to kill");
-    for pid in pids {
-        // It may be gone by now.
-        let _ = kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL);
-    }
-}
-
-fn daemon(team: &Team) -> i32 {
-    let pid = team.json(&["status"])["daemon"]["pid"].as_i64().unwrap();
-    i32::try_from(pid).unwrap()
-}
-
-/// The processes that name a file in their command line.
-fn naming(file: &std::path::Path) -> Vec<i32> {
-    let processes = fs::read_dir("/proc").unwrap().flatten();
-    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter(|pid: &i32| {
-        let called = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&called).contains(file.to_str().unwrap())
-    })
-    .collect()
-}
-
-fn tmux(team: &Team) -> Vec<i32> {
-    naming(&team.lab.project().join(".ai/tx/state/tmux.sock"))
-}
+use crate::team::Team;
 
 /// Send a task that is at work for long the first time, and wait until it is.
 fn in_mid_turn(team: &Team, runtime: &str) -> PathBuf {
@@ -68,16 +27,13 @@ fn is_resumed(team: &Team, what: &str) {
     let requests = team.lab.requests();
     let last = requests.last().unwrap().to_string();
     assert!(last.contains("/1/turn-1.md"), "{what}: {last}");
-    let told = fs::read_to_string(team.lab.path("model.jsonl")).unwrap();
-    assert!(!told.is_empty());
+    assert!(last.contains("How you work with others"), "{what}: {last}");
 }
 
 #[test]
 fn an_agent_that_is_killed_as_it_starts_is_told_everything_once() {
-    for (runtime, mode) in BOTH {
-        let Some(team) = start(runtime, mode) else {
-            return;
-        };
+    each(&BOTH, |cli @ (runtime, mode)| {
+        let Some(team) = team(cli) else { return };
         let _case = Case::of(runtime, mode, "kill -9 of the CLI in its first 100 ms");
         team.send(&team.outcome(runtime, "done"));
         let pids = wait_for("its process", || {
@@ -86,15 +42,13 @@ fn an_agent_that_is_killed_as_it_starts_is_told_everything_once() {
         kill(pids);
         team.wrote("done");
         assert_eq!(team.deliveries().len(), 1, "{runtime} {mode}: once");
-    }
+    });
 }
 
 #[test]
 fn an_agent_that_is_killed_in_mid_turn_goes_on_in_its_conversation() {
-    for (runtime, mode) in BOTH {
-        let Some(team) = start(runtime, mode) else {
-            return;
-        };
+    each(&BOTH, |cli @ (runtime, mode)| {
+        let Some(team) = team(cli) else { return };
         let _case = Case::of(runtime, mode, "kill -9 of the CLI in mid-turn");
         in_mid_turn(&team, runtime);
         kill(team.pids(runtime));
@@ -103,12 +57,28 @@ fn an_agent_that_is_killed_in_mid_turn_goes_on_in_its_conversation() {
         let told = team.deliveries();
         assert_eq!(told.len(), 2, "{runtime} {mode}: {told:?}");
         assert_ne!(told[0], told[1], "{runtime} {mode}");
-    }
+    });
+}
+
+#[test]
+fn an_agent_goes_on_while_tx_is_killed_and_started_again() {
+    each(&BOTH, |cli @ (runtime, mode)| {
+        let Some(team) = team(cli) else { return };
+        let _case = Case::of(runtime, mode, "kill -9 of tx in mid-turn");
+        let at_work = team.lab.project().join("at-work");
+        let works = format!("@@shell touch {}; sleep 5", at_work.display());
+        team.send(&format!("{works} ;; {}", team.outcome(runtime, "done")));
+        wait_for("its work", || at_work.exists().then_some(()));
+        team.kill_tx();
+        let result = team.result("complete");
+        assert_eq!(result["from"], "team/builder", "{runtime} {mode}");
+        assert_eq!(team.told("turn-1.md"), 1, "{runtime} {mode}: once");
+    });
 }
 
 #[test]
 fn codex_that_is_killed_while_idle_is_resumed() {
-    let Some(team) = start("codex", "pane") else {
+    let Some(team) = team(("codex", "pane")) else {
         return;
     };
     let _case = Case::of("codex", "pane", "kill -9 of the CLI while idle");
@@ -124,7 +94,7 @@ fn codex_that_is_killed_while_idle_is_resumed() {
 
 #[test]
 fn a_message_that_is_left_in_the_queue_of_codex_comes_once() {
-    let Some(team) = start("codex", "pane") else {
+    let Some(team) = team(("codex", "pane")) else {
         return;
     };
     let _case = Case::of(
@@ -136,13 +106,13 @@ fn a_message_that_is_left_in_the_queue_of_codex_comes_once() {
     team.wrote("first");
     team.idle("team/builder");
     // The end of its turn can be answered no more.
-    std::thread::sleep(std::time::Duration::from_secs(3));
+    std::thread::sleep(Duration::from_secs(3));
     let queued = team.lab.project().join(".ai/tx/run/team/builder/queued");
     team.send(&team.outcome("codex", "second"));
     wait_for("the queue", || queued.exists().then_some(()));
     // Its program has written it, and codex looks every few seconds.
     wait_for("the queue's program", || {
-        naming(std::path::Path::new("queue\0--thread"))
+        naming(Path::new("queue\0--thread"))
             .is_empty()
             .then_some(())
     });
@@ -151,42 +121,150 @@ fn a_message_that_is_left_in_the_queue_of_codex_comes_once() {
     team.wrote("second");
     team.idle("team/builder");
     // What else the queue has would come now.
-    std::thread::sleep(std::time::Duration::from_secs(8));
+    std::thread::sleep(Duration::from_secs(8));
     assert_eq!(team.deliveries().len(), 2, "{:?}", team.deliveries());
     assert!(!queued.exists(), "it has come");
 }
 
 #[test]
 fn an_agent_outlives_its_tmux_server() {
-    for (runtime, mode) in BOTH {
-        let Some(team) = start(runtime, mode) else {
-            return;
-        };
+    each(&BOTH, |cli @ (runtime, mode)| {
+        let Some(team) = team(cli) else { return };
         let _case = Case::of(runtime, mode, "kill -9 of tmux in mid-turn");
         let at_work = in_mid_turn(&team, runtime);
-        kill(tmux(&team));
+        kill(team.tmux_pids());
         // A turn goes on without its terminal.
         kill(naming(&at_work));
         team.wrote("done");
         let told = team.deliveries();
         assert!(told.len() <= 2, "{runtime} {mode}: {told:?}");
-    }
+    });
 }
 
 #[test]
 fn an_agent_goes_on_when_everything_was_killed_at_once() {
-    for (runtime, mode) in BOTH {
-        let Some(team) = start(runtime, mode) else {
-            return;
-        };
+    each(&BOTH, |cli @ (runtime, mode)| {
+        let Some(team) = team(cli) else { return };
         let _case = Case::of(runtime, mode, "kill -9 of everything at once");
         in_mid_turn(&team, runtime);
-        let pids = [vec![daemon(&team)], tmux(&team), team.pids("")].concat();
-        kill(pids);
-        team.done(&["start", "--detach"]);
+        team.kill_everything();
         team.wrote("done");
         is_resumed(&team, &format!("{runtime} {mode}"));
         let told = team.deliveries();
         assert_eq!(told.len(), 2, "{runtime} {mode}: {told:?}");
+    });
+}
+
+/// Give it a task while the model takes its time, and wait until it is in the middle of it.
+fn give_slow(team: &Team, cli: &str, headline: &str, name: &str) {
+    let slow = team.lab.path("slow");
+    fs::write(&slow, "5").unwrap();
+    let before = team.asked(cli).len();
+    team.give(headline, &team.outcome(cli, name));
+    wait_for("the middle of its turn", || {
+        if cli == "aider" {
+            // It asks its model once, which is not logged before it answers.
+            let run = fs::read_dir(team.lab.project().join(".ai/tx/run")).unwrap();
+            let mut files = run.flatten().map(|entry| entry.path());
+            let history = files.find(|file| file.extension().is_some_and(|e| e == "md"))?;
+            let history = fs::read_to_string(history).ok()?;
+            return history.contains(headline).then_some(());
+        }
+        (team.asked(cli).len() > before).then_some(())
+    });
+    // The next request is on its way.
+    std::thread::sleep(Duration::from_secs(1));
+    fs::remove_file(slow).unwrap();
+}
+
+/// The others, killed at each moment in one conversation.
+fn killed(cli @ (name, mode): Cli) {
+    let Some(team) = team(cli) else { return };
+    let what = format!("{name} {mode}");
+    let once = |task: &str| assert_eq!(team.begun(name, task), 1, "{what}: {task}");
+    let ends = |outcome: &str| {
+        team.wrote(outcome);
+        team.idle("team/builder");
+    };
+    let case = Case::of(name, mode, "kill -9 of the CLI in its first 100 ms");
+    team.give("a known task", &team.outcome(name, "known"));
+    kill(wait_for("its process", || {
+        Some(team.pids(name)).filter(|pids| !pids.is_empty())
+    }));
+    ends("known");
+    once("a known task");
+    drop(case);
+    let case = Case::of(name, mode, "kill -9 of the CLI in mid-turn");
+    give_slow(&team, name, "a slow task", "slow");
+    kill(team.pids(name));
+    ends("slow");
+    // What the killed process had asked may be logged last: it is logged with its answer.
+    let again = match name {
+        "aider" => "a slow task",
+        _ => "You were cut off",
+    };
+    let requests = team.asked(name);
+    let turns = requests.iter().map(|request| request.to_string());
+    let resumed = turns.rev().find(|turns| turns.contains(again));
+    let resumed = resumed.unwrap_or_else(|| panic!("{what}: it was not told"));
+    assert!(resumed.contains("a known task"), "{what}: {resumed}");
+    once("a known task");
+    // Once before, unless aider had not asked its model yet, and once again as a second try.
+    let tries = team.begun(name, "a slow task");
+    assert!(tries == 2 || name == "aider", "{what}: {tries}");
+    drop(case);
+    if mode == "pane" {
+        let _case = Case::of(name, mode, "kill -9 of the CLI while idle");
+        kill(team.pids(name));
+        team.give("a task for an idle one", &team.outcome(name, "idle"));
+        ends("idle");
+        once("a task for an idle one");
+        let last = team.asked(name).pop().unwrap().to_string();
+        assert!(last.contains("a known task"), "{what}: {last}");
     }
+    let case = Case::of(name, mode, "kill -9 of tx in mid-turn");
+    give_slow(&team, name, "a third task", "third");
+    team.kill_tx();
+    ends("third");
+    once("a third task");
+    drop(case);
+    let case = Case::of(name, mode, "kill -9 of tmux in mid-turn");
+    give_slow(&team, name, "a fourth task", "fourth");
+    kill(team.tmux_pids());
+    ends("fourth");
+    let tries = team.begun(name, "a fourth task");
+    assert!(
+        (1..=2).contains(&tries) || name == "aider",
+        "{what}: {tries}"
+    );
+    drop(case);
+    let _case = Case::of(name, mode, "kill -9 of everything at once");
+    give_slow(&team, name, "a fifth task", "fifth");
+    team.kill_everything();
+    ends("fifth");
+    let tries = team.begun(name, "a fifth task");
+    assert!(tries == 2 || name == "aider", "{what}: {tries}");
+    // aider has summed up what was before.
+    let last = team.asked(name).pop().unwrap().to_string();
+    assert!(last.contains("a fourth task"), "{what}: {last}");
+}
+
+#[test]
+fn gemini_is_killed_and_goes_on() {
+    each(&[("gemini", "turn"), ("gemini", "pane")], killed);
+}
+
+#[test]
+fn opencode_is_killed_and_goes_on() {
+    each(&[("opencode", "pane")], killed);
+}
+
+#[test]
+fn pi_is_killed_and_goes_on() {
+    each(&[("pi", "turn"), ("pi", "pane")], killed);
+}
+
+#[test]
+fn aider_is_killed_and_goes_on() {
+    each(&[("aider", "turn")], killed);
 }

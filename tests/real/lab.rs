@@ -225,7 +225,7 @@ pub(crate) fn wait_for<T>(what: &str, mut find: impl FnMut() -> Option<T>) -> T 
             return found;
         }
         assert!(
-            begun.elapsed() < Duration::from_secs(120),
+            begun.elapsed() < Duration::from_secs(300),
             "{what} never came"
         );
         std::thread::sleep(Duration::from_millis(50));

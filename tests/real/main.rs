@@ -6,9 +6,11 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod cli;
+mod compaction;
 mod conversations;
 mod dialogs;
-mod faults;
+mod every;
 mod fresh;
 mod gates;
 mod kills;

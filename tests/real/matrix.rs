@@ -57,7 +57,9 @@ fn version(cli: &str) -> String {
         let lab = std::env::var_os("TX_LAB").unwrap_or_default();
         let program = Path::new(&lab).join("bin").join(cli);
         let output = Command::new(program).arg("--version").output().ok()?;
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        // pi says it on its standard error.
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said).into_owned();
         let is_version = |word: &&str| word.contains('.') && word.starts_with(char::is_numeric);
         said.split_whitespace().find(is_version).map(str::to_owned)
     };

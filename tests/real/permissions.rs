@@ -1,91 +1,165 @@
-//! Permissions of the real claude and codex: the human decides, in tx or in the pane, and no
-//! answer is never a yes.
+//! Permissions of the real CLIs: the human decides, in tx or in the pane, nothing is given
+//! meanwhile, and no answer is never a yes.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
+use serde_json::Value;
+
+use crate::cli::{Cli, each};
 use crate::lab::wait_for;
 use crate::matrix::Case;
 use crate::team::{Team, alone};
 
-/// Give the builder a task that needs a permission to make a file. Then it writes its outcome.
-fn send_asking(team: &Team, runtime: &str, file: &str) -> PathBuf {
-    let made = team.lab.project().join(file);
-    let verb = match runtime {
-        "claude" => "@@shell",
-        _ => "@@escalate",
+/// Those that can ask: `codex exec` cannot, nor can the others in turns, and pi never does.
+const ASK: [Cli; 6] = [
+    ("claude", "pane"),
+    ("claude", "turn"),
+    ("codex", "pane"),
+    ("gemini", "pane"),
+    ("opencode", "pane"),
+    ("aider", "pane"),
+];
+
+/// Give the builder a task that needs a permission to make a file. Then it writes its outcome,
+/// which aider asks for.
+fn send_asking(team: &Team, cli: &str, file: &str) -> PathBuf {
+    let done = team.outcome(cli, &format!("after-{file}"));
+    let made = match cli {
+        "aider" => team.messages().join(format!("after-{file}.md")),
+        _ => team.lab.project().join(file),
     };
-    let done = team.outcome(runtime, &format!("after-{file}"));
-    team.send(&format!("{verb} touch {} ;; {done}", made.display()));
+    let touch = format!("touch {} ;; {done}", made.display());
+    team.give(
+        file,
+        &match cli {
+            "aider" => done,
+            "codex" => format!("@@escalate {touch}"),
+            _ => format!("@@shell {touch}"),
+        },
+    );
     made
 }
 
 /// The id of the permission that is asked for.
-fn asked(team: &Team) -> String {
-    let ask = team.ask();
+fn asked(team: &Team, file: &str) -> String {
+    let ask = wait_for(&format!("the permission for {file}"), || {
+        let asks = team.json(&["asks"]);
+        let ask = asks.as_array().unwrap().first()?.clone();
+        let id = ask["id"].as_str().unwrap();
+        let said = ask["body"].as_str().unwrap();
+        (id.contains(':') && said.contains(file)).then_some(ask)
+    });
     assert_eq!(ask["kind"], "permission", "{ask}");
-    assert!(ask["body"].as_str().unwrap().contains("touch"), "{ask}");
     ask["id"].as_str().unwrap().to_owned()
 }
 
 fn has_no_ask(team: &Team) {
     wait_for("the ask to be closed", || {
-        (team.json(&["asks"]).as_array()?.is_empty()).then_some(())
+        (team.json(&["asks"]) == Value::Array(Vec::new())).then_some(())
     });
+}
+
+/// Some go on with their script after a no, others have ended their turn.
+fn is_over(team: &Team) {
+    has_no_ask(team);
+    team.idle("team/builder");
 }
 
 #[test]
 fn a_permission_is_given_by_the_human_and_only_this_once() {
-    for (runtime, mode) in [("codex", "pane"), ("claude", "turn")] {
-        let Some(team) = Team::start(&alone(runtime, mode)) else {
+    each(&ASK, |(cli, mode)| {
+        let Some(team) = Team::start(&alone(cli, mode)) else {
             return;
         };
-        let _case = Case::of(runtime, mode, "permission: yes, no with text");
-        let made = send_asking(&team, runtime, "allowed");
-        let id = asked(&team);
-        assert!(!made.exists(), "{runtime} {mode}: it was not asked for");
+        let _case = Case::of(cli, mode, "permission: yes, no, no with text");
+        let made = send_asking(&team, cli, "allowed");
+        let first = asked(&team, "allowed");
+        assert!(!made.exists(), "{cli} {mode}: it was not asked for");
+        // Nothing is given meanwhile.
+        team.give("meanwhile", &team.outcome(cli, "meanwhile"));
+        std::thread::sleep(Duration::from_secs(4));
+        assert_eq!(team.begun(cli, "meanwhile"), 0, "{cli} {mode}");
+        assert!(!made.exists(), "{cli} {mode}: no answer is no yes");
+        team.done(&["answer", &first, "yes"]);
+        team.wrote("after-allowed");
+        assert!(made.exists(), "{cli} {mode}: it was allowed");
+        if cli == "aider" {
+            team.done(&["answer", &asked(&team, "meanwhile"), "yes"]);
+        }
+        team.wrote("meanwhile");
+        team.idle("team/builder");
+        let made = send_asking(&team, cli, "denied");
+        let second = asked(&team, "denied");
+        assert_ne!(first, second);
+        let old = team.tx(&["answer", &first, "yes"]);
+        assert!(!old.status.success(), "a yes to one is no yes to the next");
+        team.done(&["answer", &second, "no"]);
+        is_over(&team);
+        assert!(!made.exists(), "{cli} {mode}: it was denied");
+        let made = send_asking(&team, cli, "refused");
+        let answer = ["answer", &asked(&team, "refused"), "leave that file alone"];
+        assert!(team.done(&answer).contains("denied"), "{cli} {mode}");
+        wait_for("its model to be told", || {
+            let log = std::fs::read_to_string(team.lab.path("model.jsonl")).unwrap();
+            log.contains("leave that file alone").then_some(())
+        });
+        assert!(!made.exists(), "{cli} {mode}: it was denied");
+    });
+}
+
+#[test]
+fn a_permission_is_still_asked_for_after_tx_was_killed() {
+    each(&ASK, |(cli, mode)| {
+        let Some(team) = Team::start(&alone(cli, mode)) else {
+            return;
+        };
+        let _case = Case::of(cli, mode, "permission: unanswered over a restart of tx");
+        let made = send_asking(&team, cli, "allowed");
+        asked(&team, "allowed");
+        team.kill_tx();
+        // A hook has found the new daemon when the ask has an id of its own again.
+        let id = asked(&team, "allowed");
+        assert!(!made.exists(), "{cli} {mode}: no answer is no yes");
         team.done(&["answer", &id, "yes"]);
         team.wrote("after-allowed");
-        assert!(made.exists(), "{runtime} {mode}: it was allowed");
-        team.idle("team/builder");
-        let made = send_asking(&team, runtime, "denied");
-        team.done(&["answer", &asked(&team), "leave that file alone"]);
-        team.wrote("after-denied");
-        assert!(!made.exists(), "{runtime} {mode}: it was denied");
-        let log = std::fs::read_to_string(team.lab.path("model.jsonl")).unwrap();
-        assert!(log.contains("leave that file alone"), "{runtime} {mode}");
-    }
+        assert!(made.exists(), "{cli} {mode}: it was allowed");
+        assert_eq!(team.begun(cli, "allowed"), 1, "{cli} {mode}: once");
+    });
 }
 
 #[test]
 fn whoever_answers_first_decides_in_the_pane_too() {
-    let Some(team) = Team::start(&alone("claude", "pane")) else {
-        return;
-    };
-    let _case = Case::of("claude", "pane", "permission: answered in the pane");
-    let made = send_asking(&team, "claude", "allowed");
-    let id = asked(&team);
-    wait_for("the dialog", || {
-        team.peek()
-            .contains("Do you want to proceed?")
-            .then_some(())
+    let clis = [ASK[0], ASK[3], ASK[4], ASK[5]];
+    each(&clis, |(cli, mode)| {
+        let Some(team) = Team::start(&alone(cli, mode)) else {
+            return;
+        };
+        let _case = Case::of(cli, mode, "permission: answered at the pane");
+        let (shows, yes, no): (_, &[&str], &[&str]) = match cli {
+            "claude" => ("Do you want to proceed?", &["1"], &["Escape"]),
+            "gemini" => ("Allow once", &["1"], &["Escape"]),
+            "opencode" => ("Permission required", &["Enter"], &["Escape"]),
+            _ => ("(Y)es/(N)o", &["y", "Enter"], &["n", "Enter"]),
+        };
+        let made = send_asking(&team, cli, "allowed");
+        let id = asked(&team, "allowed");
+        let sees = || team.peek().contains(shows).then_some(());
+        wait_for("the dialog", sees);
+        team.lab.press(&team.pane(), yes);
+        team.wrote("after-allowed");
+        assert!(made.exists(), "{cli}");
+        has_no_ask(&team);
+        let open = team.json(&["asks"]);
+        let late = team.tx(&["answer", &id, "no"]);
+        assert!(!late.status.success(), "{id} was answered: {late:?} {open}");
+        team.idle("team/builder");
+        // A no in the pane may end the turn without a hook. The screen says so.
+        let made = send_asking(&team, cli, "denied");
+        asked(&team, "denied");
+        wait_for("the dialog", sees);
+        team.lab.press(&team.pane(), no);
+        has_no_ask(&team);
+        assert!(!made.exists(), "{cli}");
     });
-    team.lab.press(&team.pane(), &["1"]);
-    team.wrote("after-allowed");
-    assert!(made.exists());
-    has_no_ask(&team);
-    let open = team.json(&["asks"]);
-    let late = team.tx(&["answer", &id, "no"]);
-    assert!(!late.status.success(), "{id} was answered: {late:?} {open}");
-    team.idle("team/builder");
-    // A no in the pane ends the turn without a hook. The screen says so.
-    let made = send_asking(&team, "claude", "denied");
-    asked(&team);
-    wait_for("the dialog", || {
-        team.peek()
-            .contains("Do you want to proceed?")
-            .then_some(())
-    });
-    team.lab.press(&team.pane(), &["Escape"]);
-    has_no_ask(&team);
-    assert!(!made.exists());
 }

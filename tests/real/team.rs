@@ -107,12 +107,12 @@ impl Team {
         format!("@@shell cp {} {}", prepared.display(), file.display())
     }
 
-    /// A script for either, which writes the outcome `complete` of the builder at its end, into a
+    /// A script for any CLI, which writes the outcome `complete` of the builder at its end, into a
     /// file of this name.
     pub(crate) fn outcome(&self, runtime: &str, name: &str) -> String {
         let script = match runtime {
-            "claude" => self.writes("builder", "complete"),
-            _ => self.copies("builder", "complete"),
+            "codex" => self.copies("builder", "complete"),
+            _ => self.writes("builder", "complete"),
         };
         script.replace("builder-complete.md", &format!("{name}.md"))
     }
@@ -280,11 +280,7 @@ fn team_claude_asks_for_permission_and_a_no_reaches_its_model() {
     let Some(team) = Team::start(&alone("claude", "pane")) else {
         return;
     };
-    let _case = Case::of(
-        "claude",
-        "pane",
-        "permission: yes, no with text, an agent cannot answer",
-    );
+    let _case = Case::of("claude", "pane", "permission: no agent can answer");
     let made = team.lab.project().join("made");
     let done = team.writes("builder", "complete");
     team.send(&format!("@@shell touch {} ;; {done}", made.display()));
@@ -325,16 +321,15 @@ fn team_claude_asks_for_permission_and_a_no_reaches_its_model() {
     wait_for("what was allowed", || made.exists().then_some(()));
 }
 
+pub(crate) const DRAFT: &str =
+    "a person's draft stays; the message arrives, or waits and tx says so";
+
 /// A draft in the composer stays to the letter while the next message is given and done.
 pub(crate) fn keeps_draft(runtime: &'static str) {
     let Some(team) = Team::start(&alone(runtime, "pane")) else {
         return;
     };
-    let _case = Case::of(
-        runtime,
-        "pane",
-        "a person's draft stays, the message arrives",
-    );
+    let _case = Case::of(runtime, "pane", DRAFT);
     team.send(&team.outcome(runtime, "first"));
     team.wrote("first");
     team.idle("team/builder");
