@@ -34,8 +34,9 @@ pub(crate) fn prune(project: &Project, before: i64) -> Result<PruneView, Refused
     }
     let now = Utc::now().format("%Y%m%dT%H%M%S%3fZ").to_string();
     let folder = project.archive();
-    make_private_folder(&folder)
-        .map_err(|error| Refused::new(format!("{} cannot be made: {error}", folder.display())))?;
+    make_private_folder(&folder).map_err(|error| {
+        Refused::new(format!("{} cannot be created: {error}", folder.display()))
+    })?;
     let archive = folder.join(format!("{now}.jsonl"));
     let files = folder.join(&now);
     let mut moved = 0;

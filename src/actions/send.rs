@@ -252,7 +252,7 @@ fn sender(draft: &Draft, agent: Option<&str>, directory: &Directory) -> Result<A
     };
     if !directory.knows(&sender) && !ended.is_some_and(|agent| directory.knows(&agent)) {
         let why = format!("there is no agent `{sender}` to speak as");
-        let hint = "`tx mesh list` shows the meshes there are";
+        let hint = "`tx mesh list` lists the meshes";
         return Err(Refused::no_such_thing(why).hint(hint));
     }
     Ok(sender)

@@ -33,7 +33,9 @@ pub(crate) fn typing_now(
             "careful: it shows a dialog, which the next key may answer (`tx asks` shows it too)"
                 .into()
         }
-        Look::Limited { .. } => "careful: its account has no room, and you get no answer".into(),
+        Look::Limited { .. } => {
+            "careful: its account has hit its limit, so you get no answer".into()
+        }
         Look::Unknown(why) => format!("careful: {why}"),
     };
     Some(says)

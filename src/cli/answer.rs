@@ -77,7 +77,7 @@ pub(super) fn run(context: &Context, verb: AnswerArgs) -> Result<Exit, Refused> 
         context.output.say(&as_text(&answered, is_alone))?;
     }
     if is_alone {
-        talk("no daemon runs here: `tx start` starts one, which delivers it\n");
+        talk("tx is not running here: `tx start` starts it, and it delivers the answer\n");
     }
     let (path, id) = (answered.path.clone(), answered.id.clone());
     verb.wait.then_say(context, &project, &path, &id, answered)
@@ -90,8 +90,8 @@ fn as_text(answered: &Answered, is_alone: bool) -> String {
         .map(|ask| format!("{} (of {})", ask.id, ask.of))
         .collect();
     printable_lines(&match open.is_empty() {
-        true if is_alone => format!("answered; {asker} goes on when tx is started\n"),
-        true => format!("{asker} goes on\n"),
+        true if is_alone => format!("answered; {asker} continues when tx is started\n"),
+        true => format!("{asker} continues\n"),
         false => format!("answered; {asker} still waits for {}\n", open.join(", ")),
     })
 }

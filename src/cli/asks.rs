@@ -74,6 +74,6 @@ pub(super) fn by_itself(ask: &AskView) -> Option<String> {
     Some(match (ask.kind, &ask.default) {
         (AskKind::AskHuman, Some(default)) => format!("answers itself with `{default}` {due}"),
         (AskKind::AskHuman, None) => format!("closes without an answer {due}"),
-        (AskKind::Permission | AskKind::Limit, _) => format!("goes on by itself {due}"),
+        (AskKind::Permission | AskKind::Limit, _) => format!("continues by itself {due}"),
     })
 }

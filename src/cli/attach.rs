@@ -26,9 +26,15 @@ const GOES: &str = "set-option -w remain-on-exit off";
 /// The variables that new windows get from the terminal that last attached.
 const OF_TERMINALS: &str = "DISPLAY KRB5CCNAME SSH_ASKPASS SSH_AUTH_SOCK SSH_AGENT_PID \
                             SSH_CONNECTION WAYLAND_DISPLAY WINDOWID XAUTHORITY";
-/// Show the output of a tx command until Enter is pressed. The arguments are the program, the
-/// project and the command.
-const POPUP: &str = "\"$1\" -C \"$2\" \"$3\"; printf '\\n(Enter closes this)'; read -r _";
+/// Show the output of a tx command until a key is pressed. The arguments are the program, the
+/// project and the command. Only messages that fit are shown, since what is shown counts as read.
+const POPUP: &str = r#"
+rows=$(stty size | cut -d' ' -f1)
+case $3 in inbox) set -- "$@" -n $(((rows - 4) / 2)) ;; esac
+tx=$1 root=$2; shift 2
+"$tx" -C "$root" "$@"
+printf '\n(any key closes this)'
+stty -icanon -isig -echo; dd bs=1 count=1 >/dev/null 2>&1"#;
 /// Print the greeting, then become the human's shell.
 const GREET: &str = "\"$1\" -C \"$2\" greet; exec \"$3\"";
 /// The note for a user who attaches from inside another tmux.
@@ -123,8 +129,8 @@ fn bind_keys(project: &Project, panes: &Panes) {
     let without_hub = format!("#{{!=:#{{session_name}},{}}}", tmux::HUB);
     let choose = |key, how| vec!["bind-key", key, "choose-tree", how, "-f", &without_hub];
     let keys = [
-        popup("a", " what waits for you ", "asks"),
-        popup("i", " what has come ", "inbox"),
+        popup("a", " waiting for you ", "asks"),
+        popup("i", " inbox ", "inbox"),
         vec!["bind-key", "b", "switch-client", "-t", CORE_ONLY],
         choose("s", "-Zs"),
         choose("w", "-Zw"),

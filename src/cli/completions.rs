@@ -87,7 +87,7 @@ pub(super) fn run(verb: &CompletionsArgs) -> Result<Exit, Refused> {
     let mut script = Vec::new();
     shell
         .write_registration(ASKED, "tx", "tx", "tx", &mut script)
-        .map_err(|error| Refused::new(format!("the script cannot be made: {error}")))?;
+        .map_err(|error| Refused::new(format!("the script cannot be created: {error}")))?;
     // The script is text for a shell, even with --json.
     Output { json: false }.say(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Done)

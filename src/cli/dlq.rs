@@ -1,35 +1,41 @@
 //! `tx dlq`: dead letters, the messages that could not be handled.
 
-use super::layout::hanging;
+use std::fmt::Write;
+
+use clap::builder::styling::AnsiColor;
+use unicode_width::UnicodeWidthStr;
+
+use super::layout::{hanging, local, rest_of_line};
+use super::output::{bold, dim, paint};
 use super::{Context, Exit, Refused, open_journal, why};
 use crate::actions::{DeadLetterDone, drop_letter, retry};
 use crate::format::report::{printable, printable_lines};
 use crate::view::{DeadLetter, DeadLetterView, Page, dead_letters};
 
-/// The dead letters
+/// List, show, retry and drop dead letters
 #[derive(clap::Subcommand)]
 pub(super) enum DlqArgs {
-    /// List them
+    /// List the dead letters (the default)
     #[command(after_help = "Example: tx dlq list")]
     List,
-    /// Show one, with its ladder and its text
+    /// Show one: its steps and its text
     #[command(after_help = "Example: tx dlq show fix-the-login-3f9a1c")]
     Show {
-        /// Its number in the list, or its msg-id; `.1` after it means member 1 of a block
+        /// Its msg-id; `.1` after it means member 1 of a block
         #[arg(value_name = "ID")]
         id: String,
     },
     /// Retry one, regardless of limits
-    #[command(after_help = "Example: tx dlq retry 12")]
+    #[command(after_help = "Example: tx dlq retry fix-the-login-3f9a1c")]
     Retry {
-        /// Its number in the list, or its msg-id; `.1` after it means member 1 of a block
+        /// Its msg-id; `.1` after it means member 1 of a block
         #[arg(value_name = "ID")]
         id: String,
     },
-    /// Give one up
-    #[command(after_help = "Example: tx dlq drop 12")]
+    /// Drop one for good
+    #[command(after_help = "Example: tx dlq drop fix-the-login-3f9a1c")]
     Drop {
-        /// Its number in the list, or its msg-id; `.1` after it means member 1 of a block
+        /// Its msg-id; `.1` after it means member 1 of a block
         #[arg(value_name = "ID")]
         id: String,
     },
@@ -57,28 +63,34 @@ pub(super) fn run(context: &Context, verb: &DlqArgs) -> Result<Exit, Refused> {
                 format!("{ladder}\n{}\n", printable_lines(&letter.text))
             })
         }
-        DlqArgs::Retry { id } => done(retry(&project, id)?, "is retried"),
-        DlqArgs::Drop { id } => done(drop_letter(&project, id)?, "is given up"),
+        DlqArgs::Retry { id } => done(retry(&project, id)?, "is queued again"),
+        DlqArgs::Drop { id } => done(drop_letter(&project, id)?, "is dropped"),
     }
 }
 
 fn list(letters: &[DeadLetter]) -> String {
     let line = |letter: &DeadLetter| {
+        let member = letter.member.map(|member| format!(".{member}"));
+        let at = letter.at.map(|at| format!("  {}", local(at)));
+        let mut facts = letter.agent.to_string() + &at.unwrap_or_default();
+        let id = format!("{}{}", letter.message, member.unwrap_or_default());
+        if let Some(task) = &letter.task {
+            // The margin, the words around the headline, and the spaces between.
+            let taken = facts.width() + id.width() + 14;
+            let task = rest_of_line(task.headline.as_str(), taken);
+            let _ = write!(facts, "  for “{task}”");
+        }
+        let _ = write!(facts, "  {id}");
         format!(
-            "{:>5}  {}  {}  {}{}\n       {}\n",
-            letter.id,
-            letter.at.map(String::from).unwrap_or_default(),
-            letter.agent,
-            letter.message,
-            letter
-                .member
-                .map(|member| format!(" (member {member})"))
-                .unwrap_or_default(),
-            hanging(letter.reason.as_deref().unwrap_or_default(), 7)
+            "{} {}\n    {}\n    {}\n",
+            paint(AnsiColor::Red, "✗"),
+            bold(&rest_of_line(letter.headline.as_str(), 2)),
+            dim(&printable(&facts)),
+            hanging(letter.reason.as_deref().unwrap_or_default(), 4)
         )
     };
     match letters.is_empty() {
         true => "no dead letters\n".into(),
-        false => printable_lines(&letters.iter().map(line).collect::<String>()),
+        false => letters.iter().map(line).collect(),
     }
 }

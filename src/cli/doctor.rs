@@ -7,6 +7,7 @@ use clap::builder::styling::AnsiColor;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::layout::in_local_time;
 use super::output::{findings, paint};
 use super::{Context, Exit, Refused, daemon_path, short};
 use crate::actions::{CheckView, checks, export_unreadable};
@@ -61,7 +62,8 @@ fn as_text(check: &CheckView) -> String {
         (true, Some(_)) => paint(AnsiColor::Yellow, "!"),
         (false, _) => paint(AnsiColor::Red, "✗"),
     };
-    let (name, detail) = (printable(&check.name), printable(&check.detail));
+    let (name, detail) = (printable(&check.name), in_local_time(&check.detail));
+    let detail = printable(&detail);
     let mut text = format!("{symbol} {name:<18}  {detail}\n");
     if let Some(fix) = &check.fix {
         let _ = writeln!(text, "{:22}{}", "", printable(fix));

@@ -56,7 +56,7 @@ impl Exit {
         (Exit::Findings, "something was found, or failed"),
         (Exit::Usage, "the arguments are wrong"),
         (Exit::NotAProject, "this is not a tx project"),
-        (Exit::NoDaemon, "no daemon runs, and one is needed"),
+        (Exit::NoDaemon, "tx is not running, and it is needed"),
         (Exit::TimedOut, "it took too long"),
         (Exit::NoSuchThing, "there is no such thing"),
     ];

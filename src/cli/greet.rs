@@ -15,10 +15,11 @@ const COMMANDS: [(&str, &str); 5] = [
         "tx asks, tx answer",
         "see what waits for you, and answer it",
     ),
-    ("tx inbox, tx runs", "see what has come, and every task"),
+    ("tx inbox, tx runs", "see new messages, and every task"),
     ("tx attach AGENT", "go to the window of an agent"),
 ];
-const KEYS: &str = "Ctrl-b  a: asks  i: inbox  b: back to here  w: all windows  d: leave, everything keeps running";
+/// It fits a terminal of 80 columns.
+const KEYS: &str = "Ctrl-b, then  a: asks  i: inbox  b: back here  w: all windows  d: detach";
 
 pub(super) fn run(context: &Context) -> Result<Exit, Refused> {
     let project = context.project()?;
@@ -41,4 +42,16 @@ pub(super) fn run(context: &Context) -> Result<Exit, Refused> {
     let _ = writeln!(text, "{}", dim(KEYS));
     context.output.say(&text)?;
     Ok(Exit::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_greeting_fits_a_terminal_of_80_columns() {
+        assert!(KEYS.chars().count() < 80);
+        let widest = COMMANDS.iter().map(|(_, what)| 22 + what.chars().count());
+        assert!(widest.max() < Some(80));
+    }
 }

@@ -7,7 +7,9 @@
 use std::fmt::Write;
 use std::io::{self, IsTerminal};
 
+use anstream::adapter::strip_str;
 use clap::builder::styling::AnsiColor;
+use unicode_width::UnicodeWidthStr;
 
 use super::layout::{duration, rest_of_line};
 use super::output::{bold, dim, paint, talk};
@@ -50,8 +52,8 @@ pub(super) fn run(context: &Context, verb: &InboxArgs) -> Result<Exit, Refused> 
     let exit = context
         .output
         .answer(&items, |items| match items.is_empty() {
-            true if verb.all => "nothing has come yet\n".into(),
-            true => "nothing new: `tx inbox --all` shows what was read\n".into(),
+            true if verb.all => "no messages yet\n".into(),
+            true => "nothing new: `tx inbox --all` also shows read messages\n".into(),
             false => {
                 let lines: String = items.iter().map(as_text).collect();
                 before(verb, items.len(), earlier) + &lines
@@ -127,16 +129,20 @@ fn as_text(item: &InboxView) -> String {
         false => paint(AnsiColor::Cyan, "●"),
     };
     let claims: Vec<String> = claims(item).collect();
-    let claims = claims.join("  ");
+    let widths = claims
+        .iter()
+        .map(|claim| strip_str(claim).to_string().width() + 2);
+    let (width, claims) = (widths.sum::<usize>(), claims.join("  "));
     let head = format!("{mark} {}", bold(&rest_of_line(item.headline.as_str(), 2)));
     let kind = item.kind.map_or("", |kind| kind.as_str());
     let word = item.status.as_ref().map_or(kind, |status| status.as_str());
     let mut facts = format!("{}  {word}  {} ago", item.from, duration(item.at, None));
     if let Some(task) = &item.task {
-        let taken = facts.chars().count() + item.id.as_str().chars().count() + 12;
+        // The margin, the words around the headline, and the spaces between.
+        let taken = facts.width() + item.id.as_str().width() + width + 14;
         let _ = write!(
             facts,
-            "  to “{}”",
+            "  for “{}”",
             rest_of_line(task.headline.as_str(), taken)
         );
     }
@@ -192,7 +198,7 @@ fn claims(item: &InboxView) -> impl Iterator<Item = String> {
 pub(super) fn mark(project: &Project, unread: &[MessageNo]) -> Result<(), Refused> {
     let is_seen = io::stdout().is_terminal() && agent_here().is_none();
     if is_seen && !unread.is_empty() && !mark_read(project, unread)? {
-        talk("no daemon runs here, so these stay unread: `tx start` starts one\n");
+        talk("tx is not running here, so these stay unread: `tx start` starts it\n");
     }
     Ok(())
 }

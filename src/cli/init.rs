@@ -16,11 +16,11 @@ use crate::project::{Project, write_with_folders};
 use crate::runtime::Runtimes;
 pub(super) use examples::example_names;
 
-/// Make a tx project: folders, a commented config, a mesh
+/// Create a tx project: folders, a commented config, a mesh
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx init my-project\n         tx init --runtime auto")]
 pub(super) struct InitArgs {
-    /// The folder, made if it is not there [default: this one]
+    /// The folder, created if necessary [default: this one]
     dir: Option<PathBuf>,
     /// Make a team of two agents, run by this: claude, codex or command; two with a comma;
     /// auto: the first that is installed and logged in [default: a hello mesh]
@@ -135,7 +135,9 @@ pub(super) fn run(context: &Context, verb: InitArgs) -> Result<Exit, Refused> {
             );
             return written.report() + &read;
         }
-        let team = choice.as_ref().map(|choice| about_team(choice, &preferred));
+        let team = choice
+            .as_ref()
+            .map(|choice| about_team(choice, &preferred, &written.kept));
         let (before, after) = team.unwrap_or_default();
         let mesh = match choice {
             None => ("hello", "Are you there?"),
@@ -149,11 +151,11 @@ pub(super) fn run(context: &Context, verb: InitArgs) -> Result<Exit, Refused> {
 /// Warn if there is already a project here or in a folder above.
 fn say_where(root: &Path) {
     match Project::find(None, root) {
-        Ok(found) if found.root == root => talk(
-            "this is a tx project already: what is there is kept, and what is missing is added\n",
-        ),
+        Ok(found) if found.root == root => {
+            talk("this is already a tx project: existing files are kept, missing ones are added\n");
+        }
         Ok(found) => talk(&format!(
-            "note: this folder is inside of the project {}; it becomes a project of its own\n  \
+            "note: this folder is inside the project {}; it becomes a separate project\n  \
              help: `tx stop` and `rm -r .ai/tx meshes` here undo that\n",
             short(&found.root)
         )),
@@ -198,7 +200,7 @@ impl WrittenFiles {
 }
 
 /// What was found about agent CLIs, and what is left to do.
-fn about_team(choice: &Choice, preferred: &str) -> (String, String) {
+fn about_team(choice: &Choice, preferred: &str, kept: &[PathBuf]) -> (String, String) {
     let mut found = String::new();
     for FoundView {
         runtime,
@@ -218,17 +220,23 @@ fn about_team(choice: &Choice, preferred: &str) -> (String, String) {
         true => found,
         false => format!("\n{found}"),
     };
-    let after = match choice.preferred() {
+    let team = Path::new("meshes/team/config.yaml");
+    let is_kept = kept.iter().any(|path| path.ends_with(team));
+    let mut after = match choice.preferred() {
         Some(name) if name != preferred => format!(
             "\n.ai/tx/config.yaml was kept: write `runtime: {name}` there, and the shipped meshes \
              use it too.\n"
         ),
         Some(_) => String::new(),
-        None => "\nThe agents of this team are scripts that only show the way. With an agent CLI \
-                 installed and\nlogged in, remove meshes/team and call `tx init --runtime auto` \
+        None => "\nThe agents of this team are placeholder scripts. With an agent CLI \
+                 installed and\nlogged in, remove meshes/team and run `tx init --runtime auto` \
                  again.\n"
             .into(),
     };
+    if is_kept && choice.preferred().is_some() {
+        after +=
+            "\nmeshes/team was kept as it is. To get a new team, remove it and run this again.\n";
+    }
     (found, after)
 }
 

@@ -29,7 +29,7 @@ pub(super) fn run(verb: &ManArgs) -> Result<Exit, Refused> {
     let mut text = Vec::new();
     Man::new(page)
         .render(&mut text)
-        .map_err(|error| Refused::new(format!("the page cannot be made: {error}")))?;
+        .map_err(|error| Refused::new(format!("the page cannot be created: {error}")))?;
     // The page is text for `man`, even with --json.
     Output { json: false }.say(&String::from_utf8_lossy(&text))?;
     Ok(Exit::Done)

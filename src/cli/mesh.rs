@@ -28,16 +28,16 @@ pub(super) struct GraphView {
 /// List, show, check and draw meshes, and what their agents are told
 #[derive(clap::Subcommand)]
 pub(super) enum MeshArgs {
-    /// The meshes there are, the project's own and the shipped ones
+    /// List the meshes of the project and the shipped ones (the default)
     #[command(after_help = "Example: tx mesh list --json")]
     List,
-    /// One mesh: its agents, and where their outcomes go
+    /// Show one mesh: its agents, and where their outcomes go
     #[command(after_help = "Example: tx mesh show dev-review")]
     Show {
         /// The mesh
         mesh: String,
     },
-    /// Check meshes, their routing tables too
+    /// Check meshes and their routing tables
     #[command(
         after_help = "Example: tx mesh check --strict\n         tx mesh check meshes/mine/config.yaml"
     )]
@@ -60,7 +60,7 @@ pub(super) enum MeshArgs {
         #[arg(long)]
         states: bool,
     },
-    /// What an agent would be told
+    /// Show what an agent would be told
     #[command(after_help = "Example: tx mesh prompt dev-review/tester")]
     Prompt {
         /// The agent, or a mesh for its entry point
@@ -70,7 +70,7 @@ pub(super) enum MeshArgs {
         #[arg(long)]
         state: Option<String>,
     },
-    /// The JSON schema of mesh configs, for editors
+    /// Print the JSON schema of mesh configs, for editors
     #[command(after_help = "Example: tx mesh schema > mesh.schema.json")]
     Schema,
 }
@@ -118,7 +118,7 @@ fn list(context: &Context) -> Result<Exit, Refused> {
             };
             let twins = entries.iter().filter(|twin| twin.name == entry.name);
             let shipped = match &entry.place {
-                MeshSource::BuiltIn => "  [built in]".into(),
+                MeshSource::BuiltIn => "  [shipped]".into(),
                 MeshSource::File(path) if twins.count() > 1 => format!("  [{}]", short(path)),
                 MeshSource::File(_) => String::new(),
             };
@@ -250,7 +250,7 @@ fn verdict(entry: &MeshEntry) -> String {
     let verdict = match (entry.is_ok(), counts.as_str()) {
         (true, "") => "ok".to_owned(),
         (true, counts) if errors == 0 => format!("ok ({counts})"),
-        (true, counts) => format!("loads, and cannot work ({counts})"),
+        (true, counts) => format!("loads but cannot run ({counts})"),
         (false, counts) => format!("does not load ({counts})"),
     };
     format!("{}: {verdict}\n", printable(&entry.name))
@@ -314,9 +314,7 @@ fn find<'c>(
 
 fn no_such_mesh(catalogue: &Catalogue, name: &str) -> Refused {
     let names = catalogue.entries.iter().map(|entry| entry.name.as_str());
-    let hint = did_you_mean(name, names, || {
-        "`tx mesh list` shows those there are".into()
-    });
+    let hint = did_you_mean(name, names, || "`tx mesh list` lists the meshes".into());
     let what = if name.contains('/') { "config" } else { "mesh" };
     Refused::no_such_thing(format!("there is no {what} `{name}`")).hint(hint)
 }

@@ -78,21 +78,23 @@ pub fn main() -> Exit {
         Verb::Init(verb) => init::run(&context, verb),
         Verb::Send(verb) => send::run(&context, verb),
         Verb::Check(verb) => check::run(&context, verb),
-        Verb::Mesh(verb) => mesh::run(&context, verb),
+        Verb::Mesh(verb) => mesh::run(&context, verb.verb.unwrap_or(mesh::MeshArgs::List)),
         Verb::Status(verb) => status::run(&context, &verb),
         Verb::Runs(verb) => runs::run(&context, &verb),
         Verb::Show(verb) => show::run(&context, &verb),
         Verb::Inbox(verb) => inbox::run(&context, &verb),
         Verb::Asks(verb) => asks::run(&context, &verb),
         Verb::Answer(verb) => answer::run(&context, verb),
-        Verb::Worker(verb) => worker::run(&context, &verb),
+        Verb::Worker(verb) => worker::run(&context, &verb.verb.unwrap_or(worker::WorkerArgs::List)),
         Verb::Stop(verb) => stop::run(&context, &verb),
         Verb::Why(verb) => why::run(&context, &verb),
-        Verb::Worktree(verb) => worktree::run(&context, &verb),
+        Verb::Worktree(verb) => {
+            worktree::run(&context, &verb.verb.unwrap_or(worktree::WorktreeArgs::List))
+        }
         Verb::Quality(verb) => quality::run(&context, &verb),
         Verb::Trace(verb) => trace::run(&context, &verb),
         Verb::Spy(verb) => spy::run(&context, &verb),
-        Verb::Dlq(verb) => dlq::run(&context, &verb),
+        Verb::Dlq(verb) => dlq::run(&context, &verb.verb.unwrap_or(dlq::DlqArgs::List)),
         Verb::Replay(verb) => replay::run(&context, &verb),
         Verb::Prune(verb) => prune::run(&context, &verb),
         Verb::Start(verb) => start::run(&context, &verb),
@@ -102,7 +104,9 @@ pub fn main() -> Exit {
         Verb::Turn(verb) => turn::run(&verb),
         Verb::GitJob(_) => git_job::run(),
         Verb::Hook(verb) => hook::run(&context, &verb),
-        Verb::Runtime(verb) => runtime::run(&context, &verb),
+        Verb::Runtime(verb) => {
+            runtime::run(&context, &verb.verb.unwrap_or(runtime::RuntimeArgs::List))
+        }
         Verb::Doctor(verb) => doctor::run(&context, &verb),
         Verb::Completions(verb) => completions::run(&verb),
         Verb::Man(verb) => man::run(&verb),
@@ -174,25 +178,25 @@ enum Verb {
     Attach(attach::AttachArgs),
     Send(send::SendArgs),
     Check(check::CheckArgs),
-    #[command(subcommand)]
-    Mesh(mesh::MeshArgs),
+    /// List, show, check and draw meshes, and show what their agents are told
+    Mesh(OrList<mesh::MeshArgs>),
     Status(status::StatusArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
     Inbox(inbox::InboxArgs),
     Asks(asks::AsksArgs),
     Answer(answer::AnswerArgs),
-    #[command(subcommand)]
-    Worker(worker::WorkerArgs),
+    /// List, stop, restart and peek at workers
+    Worker(OrList<worker::WorkerArgs>),
     Stop(stop::StopArgs),
     Why(why::WhyArgs),
     Quality(quality::QualityArgs),
-    #[command(subcommand)]
-    Worktree(worktree::WorktreeArgs),
+    /// List, compare and remove the worktrees of features
+    Worktree(OrList<worktree::WorktreeArgs>),
     Trace(trace::TraceArgs),
     Spy(spy::SpyArgs),
-    #[command(subcommand)]
-    Dlq(dlq::DlqArgs),
+    /// List, show, retry and drop dead letters
+    Dlq(OrList<dlq::DlqArgs>),
     Replay(replay::ReplayArgs),
     Prune(prune::PruneArgs),
     /// Greet the human in the core session (tx calls this itself)
@@ -204,12 +208,19 @@ enum Verb {
     Turn(turn::TurnArgs),
     #[command(hide = true)]
     Hook(hook::HookArgs),
-    #[command(subcommand)]
-    Runtime(runtime::RuntimeArgs),
+    /// List the agent CLIs that tx knows, and show their definitions
+    Runtime(OrList<runtime::RuntimeArgs>),
     Doctor(doctor::DoctorArgs),
     Demo(demo::DemoArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
+}
+
+/// A command with commands of its own. Alone it lists.
+#[derive(clap::Args)]
+struct OrList<T: Subcommand> {
+    #[command(subcommand)]
+    verb: Option<T>,
 }
 
 /// What every command gets.

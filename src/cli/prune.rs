@@ -10,9 +10,9 @@ use crate::format::report::many;
 
 /// Archive what was finished before a time
 #[derive(clap::Args)]
-#[command(after_help = "Example: tx prune --before 2026-11-01")]
+#[command(after_help = "Example: tx prune --before 30d\n         tx prune --before 2026-11-01")]
 pub(super) struct PruneArgs {
-    /// A day or a time. Unfinished work stays, regardless of its age
+    /// A day, a time or an age such as 30d. Unfinished work stays, regardless of its age
     #[arg(long, value_name = "TIME")]
     before: String,
 }

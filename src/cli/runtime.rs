@@ -13,10 +13,10 @@ use crate::runtime::Runtimes;
 use crate::runtime::screen::{Screen, classify};
 use crate::view::{DialogWants, LookState, LookView, Reason, RuntimeLine, RuntimeView};
 
-/// The agent CLIs that are known here
+/// List the agent CLIs that tx knows, and show their definitions
 #[derive(clap::Subcommand)]
 pub(super) enum RuntimeArgs {
-    /// List the runtimes
+    /// List the runtimes (the default)
     #[command(after_help = "Example: tx runtime list")]
     List,
     /// Show the definition of one
@@ -117,10 +117,10 @@ fn read(file: Option<&Path>) -> Result<String, Refused> {
 }
 
 fn line(line: &RuntimeLine) -> String {
-    let mut can = vec![format!("in by {}", line.ways_in.join(", "))];
+    let mut can = vec![format!("gets messages by {}", line.ways_in.join(", "))];
     can.extend(line.resumes.then(|| "resumes".into()));
     can.extend(line.asks.then(|| "asks you".into()));
-    can.extend(line.reads_screen.then(|| "screen known".into()));
+    can.extend(line.reads_screen.then(|| "knows its screen".into()));
     format!(
         "{:<10} {}  {}\n",
         line.name,

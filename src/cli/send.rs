@@ -109,7 +109,7 @@ pub(super) fn run(context: &Context, verb: SendArgs) -> Result<Exit, Refused> {
         ));
     }
     if !context.output.json && !verb.wait.is_wanted() && running(&project).is_none() {
-        talk("no daemon runs here: the message is kept until `tx start` starts one\n");
+        talk("tx is not running here: the message waits until `tx start`\n");
     }
     let id = sent.id.clone();
     verb.wait.then_say(context, &project, &path, &id, sent)

@@ -75,12 +75,12 @@ pub(super) fn start(project: &Project) -> Result<Started, Refused> {
         let _ = says.send(line);
     });
     let line = said.recv_timeout(PATIENCE).or_else(|_| {
-        talk("starting: what lies on the bus is taken in\n");
+        talk("starting: reading the messages in the folder\n");
         said.recv()
     });
     if line.is_ok_and(|line| line.trim() == "ready") {
         let pid = child.id();
-        talk(&format!("tx runs, as process {pid}\n"));
+        talk(&format!("tx is running (process {pid})\n"));
         return Ok(Started {
             running: true,
             pid,
@@ -111,7 +111,7 @@ pub(super) fn start(project: &Project) -> Result<Started, Refused> {
 impl Started {
     fn before(running: &Running) -> Started {
         let pid = running.pid;
-        talk(&format!("tx runs already, as process {pid}\n"));
+        talk(&format!("tx is already running (process {pid})\n"));
         Started {
             running: true,
             pid,

@@ -99,12 +99,12 @@ fn daemon(now: &Now) -> String {
     let name = bold(&printable(&now.project.name));
     let mut text = match (now.daemon.pid, now.daemon.since) {
         (Some(pid), Some(since)) => format!(
-            "{} tx runs in {name} {}\n",
+            "{} tx is running in {name} {}\n",
             paint(AnsiColor::Green, "●"),
             dim(&format!("(process {pid}, for {})", duration(since, None)))
         ),
         (_, _) => format!(
-            "{} no daemon runs here, in {name}: `tx start` starts one\n",
+            "{} tx is not running in {name}: `tx start` starts it\n",
             paint(AnsiColor::Yellow, "○")
         ),
     };

@@ -23,7 +23,7 @@ pub(super) fn run(context: &Context, verb: &StopArgs) -> Result<Exit, Refused> {
         talk("waiting for the daemon to end\n");
     })?;
     if !stopped.stopped {
-        talk("no daemon runs here\n");
+        talk("tx is not running here\n");
     }
     if !stopped.left.is_empty() {
         let ends = "`tx stop --kill-agents` ends them, `tx start` takes them over";

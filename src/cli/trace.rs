@@ -1,13 +1,17 @@
 //! `tx trace`: everything that follows from a message, and what it follows from, as a tree.
 
+use unicode_width::UnicodeWidthStr;
+
 use super::layout::{fit, local, took};
-use super::output::dim;
+use super::output::{dim, terminal_width};
 use super::{Context, Exit, Refused, require_journal};
 use crate::format::report::{printable, printable_lines};
 use crate::view::{self, Page, Step, find_messages};
 
 /// The maximum length of a headline in the tree.
 const HEADLINE: usize = 60;
+/// What a headline keeps on a narrow terminal, before the rest of the line is cut.
+const NARROW: usize = 24;
 
 /// Show the whole thread of a message as a tree
 #[derive(clap::Args)]
@@ -59,11 +63,49 @@ pub(super) fn as_tree(trace: &view::Trace) -> String {
             "  {}{to}  {took}{join}{edge}{others}  {}",
             gist.from, gist.id
         );
-        let said = fit(&format!("{word}: {}", gist.headline), HEADLINE);
-        format!("{head}{said}{}\n", dim(&printable(&tail)))
+        let said = format!("{word}: {}", gist.headline);
+        let (said, tail) = in_width(terminal_width(), head.width(), &said, &printable(&tail));
+        format!("{head}{said}{}\n", dim(&tail))
     };
     let tree: String = trace.tree().into_iter().map(line).collect();
     let known = trace.runs.iter().filter(|run| run.usage.is_some());
     let used = known.map(|run| format!("run {} has used: {}\n", run.run, run.in_words()));
     tree + &printable_lines(&used.collect::<String>())
+}
+
+/// The headline and the rest of a line, cut to the width of a terminal so that the tree stays one.
+fn in_width(width: Option<usize>, taken: usize, said: &str, tail: &str) -> (String, String) {
+    let Some(width) = width else {
+        return (fit(said, HEADLINE), tail.to_owned());
+    };
+    let room = width.saturating_sub(taken);
+    let said = fit(
+        said,
+        room.saturating_sub(tail.width()).clamp(NARROW, HEADLINE),
+    );
+    let tail = fit(tail, room.saturating_sub(said.width()));
+    (said, tail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_the_tree_fit_the_terminal() {
+        let said = "failed: One coat is far too thin for a door";
+        let tail = "  door/checker → door/painter  0.1s  one-coat-is-far-too-thin-d6ed715e";
+        for (width, taken) in [(80, 13), (80, 25), (120, 13), (60, 10)] {
+            let (cut, rest) = in_width(Some(width), taken, said, tail);
+            assert!(taken + cut.width() + rest.width() <= width, "{cut}{rest}");
+            assert!(cut.width() >= NARROW - 2, "{cut}");
+        }
+        let whole = (said.to_owned(), tail.to_owned());
+        assert_eq!(
+            in_width(None, 13, said, tail),
+            whole,
+            "a pipe gets all of it"
+        );
+        assert_eq!(in_width(Some(140), 13, said, tail), whole);
+    }
 }

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::exit::FailureView;
+use super::layout::in_local_time;
 use super::output::talk;
 use super::status::caught_up;
 use super::{Context, Exit, Refused, exit, inbox};
@@ -15,7 +16,7 @@ use crate::daemon::Heard;
 use crate::format::report::printable_lines;
 use crate::model::MsgId;
 use crate::project::Project;
-use crate::view::{Reason, ResultView, RunView, run_of, shell_word};
+use crate::view::{Reason, ResultView, RunView, held_back, run_of, shell_word};
 
 /// The option to wait.
 #[derive(clap::Args)]
@@ -87,7 +88,7 @@ impl Wait {
         if let Some(over) = parked {
             let letter = shell_word(over.id.as_str());
             talk(&format!(
-                "  help: `tx dlq retry {letter}` tries it again, `tx dlq drop {letter}` gives it up\n"
+                "  help: `tx dlq retry {letter}` tries it again, `tx dlq drop {letter}` drops it\n"
             ));
         }
         if run.has_failed {
@@ -132,7 +133,7 @@ fn result_text(result: &ResultView) -> String {
 fn wait(project: &Project, file: &str, id: &MsgId, patience: Duration) -> Result<RunView, Refused> {
     let until = Instant::now() + patience;
     let mut follow = follow(project).map_err(kept)?;
-    let mut past = None;
+    let (mut past, mut told) = (None, None);
     loop {
         let left = until.saturating_duration_since(Instant::now());
         match follow.heard(Some(left)) {
@@ -149,6 +150,12 @@ fn wait(project: &Project, file: &str, id: &MsgId, patience: Duration) -> Result
         if let Some(run) = run.transpose()?.flatten() {
             return Ok(run);
         }
+        let why = past.as_ref().map(|past| held_back(past.all(), file));
+        let why = why.transpose()?.flatten();
+        if let Some(why) = why.as_ref().filter(|_| why != told) {
+            talk(&printable_lines(&format!("{}\n", in_local_time(why))));
+        }
+        told = why;
     }
 }
 

@@ -77,19 +77,19 @@ fn agent_text(agent: &AgentView) -> String {
         in_local_time(waiting_for)
     );
     let mut text = match agent.as_of {
-        None => format!("{address} is {is}\n"),
-        Some(at) => format!("as of {}, {address} was {is}\n", local(at)),
+        None => format!("{address}: {is}\n"),
+        Some(at) => format!("{address}, as of {}: was {is}\n", local(at)),
     };
     if let Some(workflow) = &agent.workflow {
         let _ = writeln!(text, "  works on {workflow}");
     }
-    for (what, ids) in [("in hand", work), ("waiting", queue)] {
+    for (what, ids) in [("works on", work), ("queued", queue)] {
         if !ids.is_empty() {
             let _ = writeln!(text, "  {what}: {}", ids.join(", "));
         }
     }
     let used = UsageView::in_words(agent.usage.as_ref());
-    let _ = writeln!(text, "  used: {used}");
+    let _ = writeln!(text, "  usage: {used}");
     printable_lines(&text)
 }
 

@@ -32,7 +32,7 @@ pub(super) struct PaneView {
 /// List, stop, restart and look at workers
 #[derive(clap::Subcommand)]
 pub(super) enum WorkerArgs {
-    /// The workers, what each does, and why
+    /// List the workers, what each does, and why (the default)
     #[command(after_help = "Example: tx worker list")]
     List,
     /// End its process; its work goes back to its queue and waits
@@ -64,10 +64,10 @@ pub(super) fn run(context: &Context, verb: &WorkerArgs) -> Result<Exit, Refused>
     match verb {
         WorkerArgs::List => list(context, &project),
         WorkerArgs::Stop { agent } => done(stop_worker(&project, agent)?, &|agent| {
-            format!("is stopped; `tx worker restart {agent}` lets it go on")
+            format!("is stopped; `tx worker restart {agent}` continues it")
         }),
         WorkerArgs::Restart { agent } => {
-            done(restart_worker(&project, agent)?, &|_| "goes on".into())
+            done(restart_worker(&project, agent)?, &|_| "continues".into())
         }
         WorkerArgs::Peek { agent } => peek(context, &project, agent),
     }

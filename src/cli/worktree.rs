@@ -13,7 +13,7 @@ use crate::view::{WorktreeView, worktree_difference, worktrees};
 /// The worktrees of features
 #[derive(clap::Subcommand)]
 pub(super) enum WorktreeArgs {
-    /// List them, with what each has changed and whether it is safe to remove
+    /// List them: what each has changed, and whether it is safe to remove (the default)
     #[command(after_help = "Example: tx worktree list")]
     List,
     /// Show everything that a feature has changed, with uncommitted changes

@@ -52,7 +52,7 @@ pub struct Running {
 #[derive(Debug, thiserror::Error)]
 pub enum LockTaken {
     /// A daemon holds it.
-    #[error("tx runs already in this project, as process {}, since {}: `tx attach` shows its agents, `tx stop` ends it", .0.pid, to_the_second(.0.since))]
+    #[error("tx is already running in this project, as process {}, since {}: `tx attach` shows its agents, `tx stop` stops it", .0.pid, to_the_second(.0.since))]
     By(Running),
     /// An unknown process holds it.
     #[error("{} is locked by a process that is not a tx daemon: end it, then try again", .0.display())]
@@ -143,7 +143,7 @@ pub(super) struct DaemonFiles {
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Lost {
     /// The project's folder was moved.
-    #[error("the project was moved from {} to {} while tx ran, so tx has ended here, and its agents too: `tx -C {} start` goes on where it was; nothing is lost", .from.display(), .to.display(), .to.display())]
+    #[error("the project was moved from {} to {} while tx ran, so tx has ended here, and its agents too: `tx -C {} start` continues where it stopped; nothing is lost", .from.display(), .to.display(), .to.display())]
     Moved {
         /// Where it was.
         from: PathBuf,
@@ -151,7 +151,7 @@ pub enum Lost {
         to: PathBuf,
     },
     /// The project's folder is gone, and the system does not say where to.
-    #[error("the project {} is gone, so tx has ended, and its agents too: if you moved it, `tx -C DIR start` goes on where it was", .0.display())]
+    #[error("the project {} is gone, so tx has ended, and its agents too: if you moved it, `tx -C DIR start` continues where it stopped", .0.display())]
     Removed(PathBuf),
     /// A file of the state was removed or replaced.
     #[error("{} was removed or replaced while tx ran, so tx has ended, and its agents too: {}", .path.display(), recovery_hint(.copy.as_deref()))]

@@ -100,7 +100,7 @@ pub(super) fn line(state: &State, waiting: Attention) -> String {
         .map(|(colour, text)| format!("#[fg={colour}]{text}#[default]"))
         .collect();
     match parts.is_empty() {
-        true => " all is quiet ".into(),
+        true => " all idle ".into(),
         false => format!(" {} ", parts.join("  ")),
     }
 }
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn the_line_says_what_waits_and_nothing_else() {
         let state = State::default();
-        assert_eq!(line(&state, Attention::default()), " all is quiet ");
+        assert_eq!(line(&state, Attention::default()), " all idle ");
         let waiting = Attention {
             rejections: 1,
             dead_letters: 2,

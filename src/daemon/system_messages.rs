@@ -177,7 +177,7 @@ mod tests {
     use crate::format::message::{Origin, Parsed, parse};
 
     #[test]
-    fn a_letter_of_any_size_is_a_file_that_tx_itself_accepts() {
+    fn a_message_of_any_size_is_a_file_that_tx_itself_accepts() {
         for size in [10, MAX_FILE - 500, MAX_FILE, 2 * MAX_FILE] {
             for text in ["x", "é\n", "---\n", "```\n"] {
                 let system_message = SystemMessage {

@@ -65,7 +65,7 @@ impl State {
             return self.amend_answer(number, path, hash, envelope);
         }
         if amended.is_some_and(|number| !self.is_retractable(number)) {
-            let reason = "it was changed after it had been given on: write another".into();
+            let reason = "it was changed after it had been delivered: write a new one".into();
             return self.refuse_arrived(&path, &hash, &envelope, reason);
         }
         let (id, written) = match self.name(&envelope, &hash, &known, amended) {

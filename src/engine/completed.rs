@@ -324,7 +324,7 @@ impl State {
             if self.completed_runs.without_brain.insert(run.mesh.clone()) {
                 let body = format!(
                     "The mesh {} says `brain-update`, and there is no mesh `brain` with an entry \
-                     point: it is left out, and this is told once.",
+                     point: it is ignored, and this is told once.",
                     run.mesh
                 );
                 self.tell_core("there is no mesh `brain`", body, Some(number));

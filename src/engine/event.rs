@@ -68,7 +68,7 @@ pub enum Event {
         /// With which turn, if that is known: a person may have begun something there.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         turn: Option<u32>,
-        /// It was looked at, and shows nothing new: that is no sign of life.
+        /// It was looked at, and shows nothing new: that is not a sign of life.
         #[serde(default, skip_serializing_if = "is_false")]
         unchanged: bool,
         /// The number of this among all that is told of the pane: the newest counts.

@@ -70,7 +70,7 @@ impl State {
             return format!("{to}");
         };
         if worker.updates.contains(&number) {
-            return format!("the next turn of {to}: news wake nobody");
+            return format!("the next turn of {to}: an update does not wake it");
         }
         if let Some(work) = worker.status.work()
             && (work.turn.contains(&number) || work.messages().any(|n| n == number))
@@ -102,14 +102,14 @@ impl State {
     /// What a worker does or waits for.
     pub fn worker_waits_for(&self, address: &Address) -> String {
         let Some(worker) = self.workers.get(address) else {
-            return "nothing has come for it yet".into();
+            return "it has had no work yet".into();
         };
         self.explain_status(address, worker, &worker.status)
     }
 
     fn explain_status(&self, who: &Address, worker: &Worker, status: &WorkerState) -> String {
         if worker.stopped && matches!(status, WorkerState::Idle | WorkerState::Backoff { .. }) {
-            return format!("a person stopped it: `tx worker restart {who}` lets it go on");
+            return format!("a person stopped it: `tx worker restart {who}` continues it");
         }
         match status {
             WorkerState::Idle if self.agent(who).is_none() => "it is no longer in its mesh".into(),
@@ -122,15 +122,15 @@ impl State {
             }
             WorkerState::Idle => "its mesh is disabled".into(),
             WorkerState::Starting { giving, .. } => match giving {
-                Giving::Spawning => "its process is being started".into(),
-                Giving::Delivering => "its work is being handed over".into(),
+                Giving::Spawning => "its process is starting".into(),
+                Giving::Delivering => "its work is being delivered".into(),
                 Giving::Unconfirmed => {
-                    "its work may have been handed over; a sign of it is awaited".into()
+                    "its work may have been delivered; tx waits for evidence".into()
                 }
             },
             WorkerState::Working { work } => match work.messages().next() {
                 Some(first) => format!("it works on {}", self.name_of(first)),
-                None => "it does something of its own".into(),
+                None => "it is busy with something else".into(),
             },
             WorkerState::Awaiting { .. }
             | WorkerState::AwaitingHuman {
@@ -149,7 +149,10 @@ impl State {
                 DialogKind::Question => "it asks a question in its pane".into(),
             },
             WorkerState::Limited { until, .. } => {
-                format!("its account has no room until {}", to_the_second(*until))
+                format!(
+                    "its account has hit its limit, until {}",
+                    to_the_second(*until)
+                )
             }
             WorkerState::Checking { work, round } => match round.purpose {
                 RoundPurpose::Outcomes => format!(

@@ -99,7 +99,7 @@ impl State {
     }
 
     /// Its process is gone, and its account has no room: what it has in hand waits for room,
-    /// and that is no failure. Work that is over, or waits for an answer, does not need any.
+    /// and that does not count as a failure. Work that is over, or waits for an answer, does not need any.
     pub(super) fn keep_work(&mut self, who: &Address, told: SignalData) {
         let asks = !self.worker_mut(who).asking.is_empty();
         let status = &self.worker_mut(who).status;

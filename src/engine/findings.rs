@@ -140,7 +140,7 @@ impl State {
         let headline = format!("gates failed: {}", headline_of(findings));
         let number = self.next_number();
         let body = format!("tx wrote this for {who}: {why}");
-        let id = self.letter_of_output(number, who, &status, &headline, &body);
+        let id = self.message_of_output(number, who, &status, &headline, &body);
         let now = utc(self.at).fixed_offset();
         let envelope = Envelope {
             status: Some(status),

@@ -125,7 +125,7 @@ impl State {
             record: self.seq,
         };
         let (id, from) = (envelope.id.clone(), envelope.from.clone());
-        let why = format!("it says again what `{of}` said");
+        let why = format!("it repeats `{of}`");
         let facts = MessageRecord::of_refused(number, id, from, source, self.at, why);
         self.archive(facts);
     }

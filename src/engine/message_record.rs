@@ -51,7 +51,7 @@ pub struct MessageRecord {
     pub thread: Vec<MessageNo>,
     /// How many messages lie between it and the first.
     pub hops: u32,
-    /// The task of core's that began the run it belongs to.
+    /// The task from core that began the run it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<MessageNo>,
     /// What its sender had in hand when it wrote it.
@@ -260,7 +260,7 @@ impl MessageRecord {
         self.status.as_ref().is_some_and(OutcomeWord::is_error)
     }
 
-    /// Is it a task of core's, the first message of a run?
+    /// Is it a task from core, the first message of a run?
     pub fn begins_run(&self) -> bool {
         self.run == Some(self.number)
     }

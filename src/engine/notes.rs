@@ -144,7 +144,7 @@ impl State {
     }
 
     /// The outcome of a `command` agent that printed it.
-    pub(super) fn letter_of_output(
+    pub(super) fn message_of_output(
         &mut self,
         number: MessageNo,
         from: &Address,
@@ -358,7 +358,11 @@ impl State {
                 self.repair_note(&author.clone(), "a message of yours was refused", body);
             }
             None => {
-                let headline = format!("a file was refused: {}", gist_of_report(&body));
+                let what = match name.ends_with(".md") {
+                    true => "a file was refused",
+                    false => "a mesh has problems",
+                };
+                let headline = format!("{what}: {}", gist_of_report(&body));
                 self.tell_core(&headline, body, None);
             }
         }

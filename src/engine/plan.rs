@@ -166,7 +166,7 @@ impl State {
                     if row == KindRow::LateAnswer {
                         plan.late.extend(self.late_asks(envelope));
                         plan.warnings.push(format!(
-                            "the ask that you answered is closed: {to} gets your answer as news"
+                            "the ask that you answered is closed: {to} gets your answer as an update"
                         ));
                     }
                     let delivery = Delivery {
@@ -314,7 +314,7 @@ impl State {
             };
             let itself = to.as_ref().is_some_and(|to| from.is_of(to));
             if itself && !from.is_core() {
-                return Err("nobody writes to itself: leave it, or name another".into());
+                return Err("an agent cannot write to itself: name another recipient".into());
             }
             if !recipients.contains(&to) {
                 recipients.push(to);

@@ -119,7 +119,7 @@ impl State {
                 }
                 if rule == Rule::PassedUnlisted {
                     plan.warnings.push(format!(
-                        "your table does not list `{}` for this status; it was passed on all the same",
+                        "your table does not list `{}` for this status; it was sent anyway",
                         target.within(&from.mesh)
                     ));
                 }

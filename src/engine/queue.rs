@@ -134,11 +134,11 @@ impl State {
             let told = std::mem::replace(&mut worker.flooded, true);
             if !told {
                 let body = format!(
-                    "{to} has had no turn, and {UPDATES} news wait for it: the oldest are parked. `tx dlq` lists them."
+                    "{to} has had no turn, and {UPDATES} updates wait for it: the oldest are parked. `tx dlq list` lists them."
                 );
-                self.tell_core("too much news waits", body, Some(oldest));
+                self.tell_core("too many updates wait", body, Some(oldest));
             }
-            let why = Cow::Borrowed("never read: too much news waited");
+            let why = Cow::Borrowed("never read: too many updates waited");
             self.end(oldest, to, Step::Parked, Some(why));
         }
     }

@@ -10,7 +10,7 @@ use super::work::{Owes, WorkflowPlace};
 use crate::model::{Address, Kind};
 
 impl State {
-    /// Give every delivery of a message that is no outcome its way.
+    /// Give every delivery of a message that is not an outcome its way.
     pub(super) fn dispatch(&mut self, number: MessageNo, from: &Address, answers: &[MessageNo]) {
         for (to, kind) in self.deliveries(number) {
             match kind {

@@ -124,7 +124,7 @@ impl State {
         asks.filter(|ask| named(ask) && !open(ask)).collect()
     }
 
-    /// The oldest open ask to core of an agent: what a word of core's to it answers.
+    /// The oldest open ask to core of an agent: what a message from core to it answers.
     pub fn asks_core(&self, agent: &Address) -> Option<MsgId> {
         let workers = self.workers.of_agent(agent);
         let asking = workers.flat_map(|(_, worker)| &worker.asking);

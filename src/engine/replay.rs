@@ -33,7 +33,7 @@ impl State {
     }
 
     /// What the outcome would come to that a process prints, which ends with this exit here and
-    /// now, and the id of that outcome; `None` if its exit is no outcome.
+    /// now, and the id of that outcome; `None` if its exit is not an outcome.
     pub fn judge_exit(&self, pane: &AttemptId, exit: &ProcessExit) -> Option<(MsgId, Judged)> {
         let ProcessExit::Code {
             code,

@@ -1,4 +1,4 @@
-//! Runs: all that one task of core's causes, what it may cost, and when it is over.
+//! Runs: everything that one task from core causes, what it may cost, and when it is over.
 
 use std::collections::{BTreeMap, BTreeSet};
 

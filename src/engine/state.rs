@@ -123,7 +123,7 @@ pub(super) struct StepOutput {
     pub(super) kept: BTreeMap<Address, QueuePosition>,
 }
 
-/// What a step did is no part of what the state is.
+/// The output of a step is not part of the state.
 impl PartialEq for StepOutput {
     fn eq(&self, _: &Self) -> bool {
         true

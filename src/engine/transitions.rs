@@ -123,7 +123,7 @@ pub enum Transition {
     NotAlone,
     /// It goes on in the process that was found.
     Adopted,
-    /// It starts over in a new process, which is no failure of its.
+    /// It starts over in a new process, which does not count as a failure.
     StartedOver,
     /// Nothing: it is known already.
     AlreadyKnown,

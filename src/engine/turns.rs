@@ -248,7 +248,7 @@ impl State {
             false => headline,
         };
         let number = self.next_number();
-        let id = self.letter_of_output(number, who, &status, &headline, text);
+        let id = self.message_of_output(number, who, &status, &headline, text);
         let now = utc(self.at).fixed_offset();
         let envelope = Envelope {
             status: Some(status),

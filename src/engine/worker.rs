@@ -122,7 +122,7 @@ impl Worker {
     }
 
     /// What the human names the dialog or limit by that holds it up. Each permission request
-    /// has an id of its own: a yes to one is no yes to the next.
+    /// has an id of its own: a yes to one is not a yes to the next.
     pub fn held_id(&self, address: &Address) -> String {
         match self.status.dialog().and_then(|dialog| dialog.request) {
             Some(request) => format!("{address}:{}.{request}", self.attempt),
@@ -160,7 +160,7 @@ impl Shows {
 /// The place of an item in an inbox: by priority, then by arrival.
 pub type QueuePosition = (Priority, u64);
 
-/// A map whose keys are no texts, as a list of pairs.
+/// A map with keys that are not texts, as a list of pairs.
 mod in_order {
     use std::collections::BTreeMap;
 

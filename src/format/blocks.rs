@@ -138,7 +138,7 @@ pub(super) fn lines(text: &str) -> Vec<Range<usize>> {
 }
 
 /// The lines outside fences, and the first fence that is not closed. A fence that is open at the
-/// end of the file is no fence: the lines after it count.
+/// end of the file is not a fence: the lines after it count.
 fn outside_fences(text: &str, lines: &[Range<usize>]) -> (Vec<usize>, Option<Range<usize>>) {
     let mut outside = Vec::new();
     let mut open_fence = None;

@@ -45,7 +45,7 @@ impl Repository {
         let found = git.text(&["rev-parse", "--path-format=absolute", "--git-common-dir"]);
         let common = found.map_err(|why| match why.contains("not a git repository") {
             true => format!(
-                "{} is in no git repository: `git init` makes one",
+                "{} is not in a git repository: `git init` creates one",
                 root.display()
             ),
             false => why,

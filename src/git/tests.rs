@@ -164,7 +164,7 @@ fn what_cannot_be_made_is_said_in_words_and_changes_nothing() {
 
     let folder = tempfile::tempdir().unwrap();
     let why = Repository::open(folder.path()).unwrap_err();
-    assert!(why.contains("is in no git repository"), "{why}");
+    assert!(why.contains("is not in a git repository"), "{why}");
 }
 
 #[test]

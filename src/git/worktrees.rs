@@ -94,7 +94,7 @@ pub fn create(
     }
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent)
-            .map_err(|error| format!("{} cannot be made: {error}", parent.display()))?;
+            .map_err(|error| format!("{} cannot be created: {error}", parent.display()))?;
     }
     stays_inside(root, path)?;
     let text = path.to_string_lossy();

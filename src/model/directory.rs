@@ -193,7 +193,7 @@ impl Unresolved {
     pub fn hint(&self) -> String {
         match self {
             Unresolved::Unknown { nearest, .. } if nearest.is_empty() => {
-                "`tx mesh list` shows the meshes and agents there are".into()
+                "`tx mesh list` lists the meshes and their agents".into()
             }
             Unresolved::Unknown { nearest, .. } => {
                 format!("did you mean `{}`?", nearest.join("` or `"))

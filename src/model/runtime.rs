@@ -173,7 +173,7 @@ pub struct ScreenRules {
     pub title: TitleRules,
     /// The box that a person types in, and all that stands below it: the last lines of the
     /// screen. Its group `typed` is what was typed. A dialog, a limit or a busy mark that an
-    /// answer quotes above it does not count, and what is typed is no mark of anything.
+    /// answer quotes above it does not count, and typed text is not a mark.
     pub composer: Option<Pattern>,
     /// What an empty composer shows in place of a text.
     pub hint: Option<Pattern>,

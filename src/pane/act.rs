@@ -92,7 +92,7 @@ pub enum Report {
     Busy {
         /// The turn that it works on; `None`: something that is not from tx.
         turn: Option<u32>,
-        /// The screen has not changed, so this is no sign of life.
+        /// The screen has not changed, so this is not a sign of life.
         unchanged: bool,
         /// The number of this report.
         no: u32,

@@ -23,7 +23,7 @@ pub fn read_regular(path: &Path, limit: usize) -> Result<Contents, Diagnostic> {
     try_read_regular(path, limit).unwrap_or_else(|error| Err(unreadable(&error)))
 }
 
-/// The same. An error that will pass is no finding about the file.
+/// The same. A passing error is not a finding about the file.
 pub fn try_read_regular(path: &Path, limit: usize) -> io::Result<Result<Contents, Diagnostic>> {
     let read = read(path, limit, OFlags::NOFOLLOW);
     match read {

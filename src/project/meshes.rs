@@ -236,7 +236,8 @@ impl MeshEntry {
                     part: ConfigPart::Agent(index),
                     code: Code::CannotRun,
                     message: format!("agent `{}` cannot be run here: {why}", agent.name),
-                    hint: "install it, or name another program; `tx doctor` says more".into(),
+                    hint: "install or create it, or name another program; `tx doctor` says more"
+                        .into(),
                 });
             }
         }

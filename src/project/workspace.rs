@@ -53,7 +53,12 @@ pub fn workspace(root: &Path, mesh: &Mesh, agent: &Agent, task: Option<Task>) ->
 /// Make an output folder. The error says why it cannot be made, for example because of a link that
 /// leads out of the project.
 pub fn make_workspace(root: &Path, folder: &Path) -> Result<(), String> {
-    let cannot = |error| format!("its workspace {} cannot be made: {error}", folder.display());
+    let cannot = |error| {
+        format!(
+            "its workspace {} cannot be created: {error}",
+            folder.display()
+        )
+    };
     fs::create_dir_all(folder).map_err(cannot)?;
     let root = root.canonicalize().map_err(cannot)?;
     match folder.canonicalize().map_err(cannot)?.starts_with(root) {

@@ -151,7 +151,7 @@ fn has(rule: &Option<Pattern>, text: &str) -> bool {
     rule.as_ref().is_some_and(|rule| rule.is_in(text))
 }
 
-/// Does a text say that there is no room, and until when?
+/// Does a text say that a limit is hit, and until when?
 fn limit(rules: &ScreenRules, text: &str) -> Option<Option<String>> {
     let found = rules.limited.as_ref()?.all(text).last()?;
     let words = |found: &str| found.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -165,7 +165,7 @@ impl Server {
     /// itself say that tx has ended.
     async fn announce_end_of_tx(&self, client: Option<u32>) -> std::io::Result<()> {
         let is_ours = format!("#{{==:#{{hook_client}},client-{}}}", client.unwrap_or(0));
-        let say = line(&["set-option", "-g", "status-right", " tx does not run "]);
+        let say = line(&["set-option", "-g", "status-right", " tx is not running "]);
         let tell = line(&["if-shell", "-F", &is_ours, &say.unwrap_or_default()]);
         let mut hook = self.command();
         hook.args(["set-hook", "-g", "client-detached"]);

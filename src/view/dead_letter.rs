@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::ladder::ARCHIVED;
-use super::{Listed, MessageView, Page, Refused, Time, nothing_yet};
+use super::{Listed, MessageView, Page, Refused, TaskName, Time, nothing_yet};
 use crate::engine::{MessageRecord, Step};
 use crate::journal::{Error, FoldedJournal, History};
-use crate::model::{Address, MsgId};
+use crate::model::{Address, Line, MsgId};
 
 /// A delivery that was parked.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -23,6 +23,10 @@ pub(crate) struct DeadLetter {
     /// The recipient.
     pub(crate) agent: Address,
     pub(crate) message: MsgId,
+    pub(crate) headline: Line,
+    /// The task that it belongs to, unless it is one itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) task: Option<TaskName>,
     pub(crate) reason: Option<String>,
     /// The number of attempts.
     pub(crate) attempts: usize,
@@ -42,19 +46,19 @@ pub(crate) struct DeadLetterView {
 pub(crate) fn dead_letters(history: History, page: Page) -> Result<Listed<DeadLetter>, Error> {
     let Listed { items, next } = page.of(history.dead_letters()?, |facts| facts.number);
     Ok(Listed {
-        items: one_each(&items),
+        items: one_each(history, &items)?,
         next,
     })
 }
 
 /// One dead letter for each item of work. Messages that a machine gives or takes together are one.
-fn one_each(letters: &[MessageRecord]) -> Vec<DeadLetter> {
+fn one_each(history: History, letters: &[MessageRecord]) -> Result<Vec<DeadLetter>, Error> {
     let mut known = BTreeSet::new();
     let mut all = Vec::new();
     for facts in letters {
         let parked = facts.deliveries.iter();
         let parked = parked.filter(|delivery| delivery.step() == Step::Parked);
-        for (delivery, letter) in parked.zip(DeadLetter::of(facts)) {
+        for (delivery, letter) in parked.zip(DeadLetter::of(history, facts)?) {
             let first = match delivery.stage() {
                 Some(stage) => known.insert((delivery.to.clone(), stage.clone())),
                 None => true,
@@ -64,7 +68,7 @@ fn one_each(letters: &[MessageRecord]) -> Vec<DeadLetter> {
             }
         }
     }
-    all
+    Ok(all)
 }
 
 /// The message of a dead letter, by its number or its id, and the member of a block if one is named:
@@ -101,7 +105,7 @@ impl DeadLetterView {
         let history = past.ok_or_else(nothing_yet)?.all();
         let text = history.reader.text_of(facts)?;
         Ok(DeadLetterView {
-            letters: DeadLetter::of(facts)
+            letters: DeadLetter::of(history, facts)?
                 .filter(|letter| member.is_none() || letter.member == *member)
                 .collect(),
             text: text.unwrap_or_else(|| ARCHIVED.into()),
@@ -111,10 +115,14 @@ impl DeadLetterView {
 }
 
 impl DeadLetter {
-    fn of(facts: &MessageRecord) -> impl Iterator<Item = DeadLetter> {
+    fn of(
+        history: History,
+        facts: &MessageRecord,
+    ) -> Result<impl Iterator<Item = DeadLetter>, Error> {
+        let task = TaskName::of(history, facts)?;
         let deliveries = facts.deliveries.iter();
         let parked = deliveries.filter(|delivery| delivery.step() == Step::Parked);
-        parked.map(|delivery| {
+        Ok(parked.map(move |delivery| {
             let ladder = &delivery.ladder;
             let why = ladder.last().and_then(|entry| entry.why.as_deref());
             let member = delivery.member().map(|member| member.index);
@@ -124,10 +132,12 @@ impl DeadLetter {
                 member,
                 agent: delivery.to.clone(),
                 message: facts.id.clone(),
+                headline: facts.headline.clone(),
+                task: task.clone(),
                 reason: why.map(ToOwned::to_owned),
                 attempts: ladder.iter().filter(|r| r.step == Step::Leased).count(),
                 at: ladder.last().map(|entry| Time(entry.at)),
             }
-        })
+        }))
     }
 }

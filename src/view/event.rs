@@ -114,16 +114,7 @@ impl<'e> EventView<'e> {
             event,
             effects,
             workflow,
-            words: match event {
-                // The name of its file would fill the line.
-                Event::Arrived(arrived) => {
-                    format!(
-                        "{} of {} arrived",
-                        arrived.envelope.id, arrived.envelope.from
-                    )
-                }
-                _ => in_words(record),
-            },
+            words: in_words(record),
             effects_in_words: workflow
                 .iter()
                 .cloned()
@@ -246,7 +237,11 @@ pub(super) fn in_words(record: &Record) -> String {
     };
     let turn = |attempt: u32, turn: u32| format!("process {attempt}, turn {turn}");
     match event {
-        Event::Arrived(arrived) => format!("{} arrived", arrived.path),
+        Event::Arrived(arrived) => {
+            // The name of its file would fill the line.
+            let (id, from) = (&arrived.envelope.id, &arrived.envelope.from);
+            format!("{id} from {from} arrived")
+        }
         Event::Rejected(rejected) => format!("{} was rejected", rejected.path),
         Event::PaneStarted { pane, .. } => {
             format!("{} started, process {}", pane.worker, pane.attempt)
@@ -266,7 +261,7 @@ pub(super) fn in_words(record: &Record) -> String {
         }
         Event::PaneAsked { pane, .. } => format!("{} showed a dialog", pane.worker),
         Event::PaneLimited { pane, until, .. } => {
-            format!("{} has no room until {}", pane.worker, Time(until))
+            format!("{} has hit its limit, until {}", pane.worker, Time(until))
         }
         Event::PaneExited { pane, exit } => {
             let how = match exit {
@@ -299,13 +294,13 @@ pub(super) fn in_words(record: &Record) -> String {
             format!("{how} to {}: {why}", pane.worker)
         }
         Event::TimerFired { timer, .. } => match timer {
-            Timer::State(who) => format!("{who} was due"),
+            Timer::State(who) => format!("the timer of {who} fired"),
             Timer::Pause(who) => format!("{who} had asked, and was busy too long"),
             Timer::Silence(who) => format!("{who} was silent too long"),
             Timer::Ask(_, who) => format!("{who} did not answer in time"),
             Timer::Expires(_) => "the human did not answer in time".into(),
             Timer::Check(who, _) => format!("the gates of a late outcome of {who} took too long"),
-            Timer::Member(_, index) => format!("the time of member {index} is over"),
+            Timer::Member(_, index) => format!("member {index} took too long"),
             Timer::Idle(who) => format!("{who} was idle long enough"),
             Timer::Job(owner) => {
                 format!("gates or hooks of {} took too long", owner_in_words(&owner))
@@ -397,9 +392,9 @@ fn effect_in_words(state: &State, all: &[Effect], effect: &Effect) -> String {
             )
         }
         Effect::NotifyHuman { number, kind, .. } => {
-            format!("tell the human of {}: {kind}", id(number))
+            format!("notify the human of {}: {kind}", id(number))
         }
-        Effect::NotifyHeld { worker } => format!("tell the human what holds {worker} up"),
+        Effect::NotifyHeld { worker } => format!("tell the human what {worker} waits for"),
         Effect::Decide { pane, decision, .. } => match decision {
             Decision::Allow => format!("allow what {} asked for", pane.worker),
             Decision::Deny { .. } => format!("deny what {} asked for", pane.worker),
@@ -409,6 +404,6 @@ fn effect_in_words(state: &State, all: &[Effect], effect: &Effect) -> String {
             let jobs = many(jobs.len(), "job");
             format!("run {jobs} for {}", owner_in_words(owner))
         }
-        Effect::Archive(facts) => format!("keep {}: {}", facts.id, facts.step().as_str()),
+        Effect::Archive(facts) => format!("archive {}: {}", facts.id, facts.step().as_str()),
     }
 }

@@ -51,7 +51,7 @@ pub(crate) use run::{ResultView, RunView, is_under_way, run_of};
 pub(crate) use runtime::{CannotView, DialogWants, LookState, LookView, RuntimeLine, RuntimeView};
 pub(crate) use short_block::{ShortBlock, short_blocks};
 pub(crate) use task::{
-    TaskDetails, TaskList, TaskName, TaskState, TaskView, open_tasks, task, tasks,
+    TaskDetails, TaskList, TaskName, TaskState, TaskView, held_back, open_tasks, task, tasks,
 };
 pub(crate) use time::Time;
 pub(crate) use trace::{Trace, TraceEntry, trace};

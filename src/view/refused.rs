@@ -79,7 +79,7 @@ impl From<NoDaemon> for Refused {
         let refused = Refused::new(error.to_string());
         match error {
             NoDaemon::NotRunning => refused
-                .hint("`tx start` starts one")
+                .hint("`tx start` starts it")
                 .because(Reason::NoDaemon),
             NoDaemon::Unreachable(_) => refused.hint("`tx doctor` says what is wrong"),
         }
@@ -126,7 +126,7 @@ impl From<NotAProject> for Refused {
                 let root = super::ask::word(&root.to_string_lossy());
                 format!("if you trust it, name it: tx -C {root} …")
             }
-            NotAProject::Here(_) => "`tx init` makes one here; `-C DIR` names another".into(),
+            NotAProject::Here(_) => "`tx init` creates one here; `-C DIR` names another".into(),
         };
         Refused::new(error.to_string())
             .because(Reason::NotAProject)

@@ -132,6 +132,27 @@ pub(crate) fn task(history: History, message: &str) -> Result<TaskDetails, Refus
     })
 }
 
+/// Why the task of a message file makes no progress: all its agents were told to wait after a failure
+/// or a limit.
+pub(crate) fn held_back(history: History, file: &str) -> Result<Option<String>, Error> {
+    let mut workers = history.state.workers();
+    if !workers.any(|(_, worker)| waits_for_a_time(worker.status.is())) {
+        return Ok(None);
+    }
+    let run = history.at_path(file)?.first().and_then(|facts| facts.run);
+    let first = run.map(|run| history.message(run)).transpose()?.flatten();
+    let Some(first) = first else { return Ok(None) };
+    let task = TaskView::of(history, &first, &Holders::of(history)?)?;
+    let reason = task.reason.filter(|_| task.state == TaskState::Waiting);
+    Ok(reason
+        .zip(task.agent)
+        .map(|(reason, agent)| format!("{agent}: {reason}")))
+}
+
+fn waits_for_a_time(phase: Phase) -> bool {
+    matches!(phase, Phase::Backoff | Phase::Limited)
+}
+
 impl TaskName {
     /// The task that a message belongs to; `None` if it is a task itself.
     pub(crate) fn of(history: History, facts: &MessageRecord) -> Result<Option<TaskName>, Error> {
@@ -258,6 +279,17 @@ impl TaskView {
         } else if let Some((next, since)) = holders.waiting.get(&run) {
             self.agents = vec![next.clone()];
             self.since = *since;
+        }
+        // Nobody works on it at the moment: say until when, and why.
+        let held_back = |agent: &Address| {
+            let worker = history.state.worker(agent);
+            worker.is_some_and(|worker| waits_for_a_time(worker.status.is()))
+        };
+        if let [first, ..] = &self.agents[..]
+            && self.agents.iter().all(held_back)
+        {
+            self.state = TaskState::Waiting;
+            self.reason = Some(history.state.worker_waits_for(first));
         }
         if let Some(ask) = holders.ask(history, run) {
             self.state = TaskState::Asks;

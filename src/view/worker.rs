@@ -114,7 +114,7 @@ impl WorkerView {
             attempt: 0,
             session: None,
             pane: None,
-            reason: "nothing has come for it yet".into(),
+            reason: "it has had no work yet".into(),
             usage: None,
         }
     }

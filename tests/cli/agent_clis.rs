@@ -87,7 +87,7 @@ fn auto_takes_the_first_that_is_installed_and_logged_in() {
         (
             &[],
             "command",
-            &[no_claude, no_codex, "call `tx init --runtime auto` again"],
+            &[no_claude, no_codex, "run `tx init --runtime auto` again"],
         ),
         (
             &[("codex", CODEX, false)],
@@ -167,6 +167,7 @@ fn a_project_that_is_there_is_completed_and_nothing_in_it_is_overwritten() {
     let again = tx(&sandbox, &["init", "--runtime", "codex"]).ok().stdout;
     assert!(!again.contains("created"), "{again}");
     assert!(again.contains("write `runtime: codex` there"), "{again}");
+    assert!(again.contains("meshes/team was kept as it is"), "{again}");
 }
 
 #[test]

@@ -152,7 +152,7 @@ fn it_says_who_goes_on_and_what_is_open_still() {
     );
     while sandbox.tx(["asks", "--json"]).ok().json()[1] != Value::Null {}
     let said = answer(sandbox, &["colour", "Blue"]).ok().stdout;
-    assert_eq!(said, "dev/builder goes on\n");
+    assert_eq!(said, "dev/builder continues\n");
     while sandbox.tx(["asks", "--json"]).ok().json()[0] != Value::Null {}
     let worker = sandbox.tx(["worker", "list", "--json"]).ok().json();
     assert_eq!(worker[0]["state"], "starting", "{worker}");
@@ -185,7 +185,7 @@ fn the_same_id_of_two_agents_is_two_questions() {
         .exits(2)
         .complains("2 questions", 4);
     let said = answer(sandbox, &["dev/tester", "Yes"]).ok().stdout;
-    assert_eq!(said, "dev/tester goes on\n");
+    assert_eq!(said, "dev/tester continues\n");
     let mut open = sandbox.tx(["asks", "--json"]).ok().json();
     while open[1] != Value::Null {
         open = sandbox.tx(["asks", "--json"]).ok().json();
@@ -308,7 +308,7 @@ fn a_dialog_or_a_limit_is_not_answered_by_a_message() {
     });
     let limited = story.sandbox.tx(["asks"]).ok().stdout;
     assert!(
-        limited.contains("goes on by itself in 116 min"),
+        limited.contains("continues by itself in 116 min"),
         "{limited}"
     );
     let (kind, text) = (DialogKind::Permission, "May I?".into());

@@ -127,13 +127,13 @@ fn what_needs_a_daemon_says_so_without_one() {
         &["spy", "-f"],
     ] {
         let ran = sandbox.tx(verb).exits(4);
-        ran.complains("no daemon runs here", 2);
+        ran.complains("tx is not running here", 2);
     }
     // Stopping a daemon that does not run is not a failure.
     let ran = sandbox
         .tx(["stop"])
         .ok()
-        .complains("no daemon runs here", 1);
+        .complains("tx is not running here", 1);
     assert_eq!(ran.stdout, "");
     let json = sandbox.tx(["stop", "--json"]).ok().json();
     assert_eq!(json["stopped"], false);
@@ -147,7 +147,11 @@ fn stop_waits_for_the_end_and_tells_what_is_kept() {
         stopped,
         "stopped; 1 unfinished message kept; 2 agents may keep running in their panes\n"
     );
-    daemon.sandbox.tx(["stop"]).ok().complains("no daemon", 1);
+    daemon
+        .sandbox
+        .tx(["stop"])
+        .ok()
+        .complains("tx is not running here", 1);
     let daemon = StandIn::of(Story::told(), nothing_more);
     let stop = ["stop", "--kill-agents", "--json"];
     let stopped = daemon.sandbox.tx(stop).ok().json();
@@ -194,7 +198,7 @@ fn a_dead_letter_is_retried_and_another_dropped() {
         (&letters[0]["id"], &"dropped".into())
     );
     let said = tx(&["dlq", "retry", "doomed"]).ok().stdout;
-    assert_eq!(said, "doomed is retried\n");
+    assert_eq!(said, "doomed is queued again\n");
     assert_eq!(
         tx(&["dlq", "list", "--json"]).ok().json(),
         serde_json::json!([])

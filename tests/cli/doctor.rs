@@ -52,7 +52,7 @@ fn where_all_is_well_the_doctor_says_so() {
         found["detail"]
             .as_str()
             .unwrap()
-            .starts_with("runs as process")
+            .starts_with("running as process")
     );
 }
 
@@ -145,7 +145,10 @@ fn a_record_that_cannot_be_read_is_told_and_can_be_exported_and_the_rest_is_ther
     let checks = found["checks"].as_array().unwrap();
     let records = checks.iter().find(|check| check["name"] == "records");
     let records = records.expect("the record is told of");
-    assert_eq!(records["ok"], true, "all else goes on: {records}");
+    assert_eq!(
+        records["ok"], true,
+        "everything else keeps working: {records}"
+    );
     assert!(records["fix"].as_str().unwrap().contains("--export DIR"));
     let exported = export();
     let file = exported["exported"][0].as_str().unwrap();

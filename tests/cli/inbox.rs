@@ -80,7 +80,7 @@ fn without_a_daemon_it_is_shown_and_stays_unread() {
             "{ran:#?}"
         );
         assert!(
-            lines[1].ends_with(" ago  to “Test it”  green  B  0.6"),
+            lines[1].ends_with(" ago  for “Test it”  green  B  0.6"),
             "{ran:#?}"
         );
         assert_eq!(lines.len(), 4, "{ran:#?}");
@@ -88,7 +88,7 @@ fn without_a_daemon_it_is_shown_and_stays_unread() {
     let empty = Sandbox::project();
     assert_eq!(
         empty.tx(["inbox", "--all"]).ok().stdout,
-        "nothing has come yet\n"
+        "no messages yet\n"
     );
     assert_eq!(listed(&empty, &[]), json!([]));
     sandbox.tx(["inbox", "--follow"]).exits(4);

@@ -253,12 +253,15 @@ fn slips_are_told_by_status_and_send() {
     let sandbox = Sandbox::project();
     let config = "mesh: x\nagents: [{name: a, run: cat}]\nentry_pont: a\n";
     sandbox.write("meshes/x/config.yaml", config);
-    sandbox.tx(["send", "x", "hi"]).ok().complains(
-        "warning: mesh `x`: `entry_pont` is not a field that tx knows",
-        4,
-    );
+    sandbox
+        .tx(["send", "x", "hi"])
+        .ok()
+        .complains("warning: mesh `x`: `entry_pont` is not a known field", 4);
     let status = sandbox.tx(["status"]).ok().stdout;
-    assert!(status.contains("`entry_pont` is not a field"), "{status}");
+    assert!(
+        status.contains("`entry_pont` is not a known field"),
+        "{status}"
+    );
     let config = "mesh: y\nentry_point: a\nagents: [{name: a, run: cat}, {name: b, run: cat}]\n\
                   routing: {a: {complte: b}, b: {complete: core}}\n";
     sandbox.write("meshes/y/config.yaml", config);

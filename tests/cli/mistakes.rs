@@ -270,6 +270,7 @@ fn masked(sandbox: &Sandbox, text: &str) -> String {
         (r"process \d+", "process 4711"),
         (r"\b(\w[\w-]*-)[0-9a-f]{8}\b", "${1}3f9a1c"),
         (r"20\d\d-\d\d-\d\dT[\d:.]+Z", "2026-11-15T10:00:00.000Z"),
+        (r"record is from \d\d:\d\d:\d\d", "record is from 10:00:00"),
         (r"\b\d+[smhd] ago", "1s ago"),
         (r"\btx-\d+-\d+\b", "tx-15-1"),
         (r"tmux -S \S+", "tmux -S /run/…"),

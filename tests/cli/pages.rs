@@ -87,7 +87,7 @@ pub(crate) fn same_as_file(path: &str, text: &str) {
     let found = fs::read_to_string(&file).unwrap_or_default();
     assert!(
         found == text,
-        "{path} is not what the program makes: TX_UPDATE=1 cargo test writes it anew"
+        "{path} is not what the program makes: TX_UPDATE=1 cargo test writes it again"
     );
 }
 

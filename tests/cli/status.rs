@@ -135,7 +135,7 @@ fn the_first_start_is_not_said_to_be_another() {
 fn status_is_one_screen_for_people() {
     let screen = eventful().end().tx(["status"]).ok().stdout;
     for part in [
-        "○ no daemon runs here, in .tmp",
+        "○ tx is not running in .tmp",
         "◆ dev/builder   was awaiting-human",
         "dev/tester",
         "1 waiting, 1 in hand, ",
@@ -174,7 +174,13 @@ fn a_project_in_which_nothing_has_happened_has_a_status() {
         let is_empty = status[empty] == 0 || status[empty] == json!([]);
         assert!(is_empty, "{empty}: {}", status[empty]);
     }
-    assert!(sandbox.tx(["status"]).ok().stdout.contains("no daemon"));
+    assert!(
+        sandbox
+            .tx(["status"])
+            .ok()
+            .stdout
+            .contains("tx is not running in")
+    );
     let listed = sandbox.tx(["worker", "list", "--json"]).ok().json();
     assert_eq!(listed, status["workers"]);
     sandbox
@@ -190,7 +196,7 @@ fn a_message_that_no_daemon_has_seen_is_said_to_wait() {
         .tx(["send", "hello", "Are you there?"])
         .ok()
         .complains(
-            "no daemon runs here: the message is kept until `tx start`",
+            "tx is not running here: the message waits until `tx start`",
             2,
         );
     let status = sandbox.tx(["status", "--json"]).ok().json();
@@ -322,7 +328,7 @@ fn spy_shows_events_with_what_is_done_about_them() {
     let first = shown.lines().next().unwrap();
     assert_eq!(first, "2026-11-15 10:00:00       1  mesh dev was loaded");
     for part in [
-        "2  login of core/core arrived",
+        "2  login from core/core arrived",
         "→ spawn dev/builder, process 1",
         "→ end turn 1 of dev/tester",
     ] {

@@ -64,6 +64,20 @@ fn an_ask_to_the_human_ends_the_waiting() {
 }
 
 #[test]
+fn a_pause_before_the_next_attempt_is_told_once() {
+    let daemon = StandIn::of(Story::begin(), |story, _| {
+        story.takes_up("dev/builder");
+        story.dies("dev/builder");
+        let front = "to: dev/tester\nfrom: core\nmsg-id: other\n";
+        story.drop("9.md", front, "Something else");
+    });
+    let send = ["send", "dev", "Fix it", "--wait", "5"];
+    let said = daemon.sandbox.tx(send).exits(5).stderr;
+    let paused = "dev/builder: attempt 1 of its work failed; it is tried again at ";
+    assert_eq!(said.matches(paused).count(), 1, "{said}");
+}
+
+#[test]
 fn what_is_parked_or_ends_elsewhere_is_told_as_such() {
     let (answer, _) = sent(1, |story, _| {
         for _ in 0..3 {

@@ -139,7 +139,7 @@ fn an_answer_lets_who_asked_go_on_in_both_modes() {
         assert_eq!(project.json(&["status"])["asks"], asks);
         let text = format!("answer {ask}");
         let told = project.ok(&["answer", &ask[..3], &text]);
-        assert_eq!(told, format!("ask/{agent} goes on\n"));
+        assert_eq!(told, format!("ask/{agent} continues\n"));
         assert_eq!(resumed(&project, agent), [format!("{text};")]);
         assert_eq!(open(&project), [""; 0]);
     }
@@ -219,7 +219,7 @@ fn three_asks_answered_in_reverse_are_given_together() {
                 .map(|a| format!("{a} (of core/core)"))
                 .collect();
             let expected = match place {
-                0 => format!("ask/{agent} goes on\n"),
+                0 => format!("ask/{agent} continues\n"),
                 _ => format!(
                     "answered; ask/{agent} still waits for {}\n",
                     left.join(", ")

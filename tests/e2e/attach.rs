@@ -130,7 +130,7 @@ fn inside_of_another_tmux_one_goes_in_is_greeted_and_finds_the_way_back() {
     });
     let shown = wait_for("the greeting", || {
         let shown = tmux(project.socket(), &["capture-pane", "-p", "-t", "=core:"]);
-        shown.contains("d: leave").then_some(shown)
+        shown.contains("d: detach").then_some(shown)
     });
     for part in ["meshes: odd.names", "tx send MESH", "tx attach AGENT"] {
         assert!(shown.contains(part), "{shown}");
@@ -183,7 +183,7 @@ fn without_a_daemon_attach_starts_nothing() {
         let none = project.tx(arguments);
         let said = String::from_utf8_lossy(&none.stderr).into_owned();
         assert_eq!(none.status.code(), Some(4), "{said}");
-        assert!(said.contains("`tx start` starts one"), "{said}");
+        assert!(said.contains("`tx start` starts it"), "{said}");
     }
     assert!(!project.socket().exists());
 }

@@ -49,7 +49,7 @@ fn the_foot_of_the_screen_says_what_moves_and_what_waits() {
     project.write(".ai/tx/config.yaml", "core: { run: [env, 'PS1=$ ', sh] }\n");
     project.start();
     let human = Human::attached_to(&project);
-    human.wait_for_foot("all is quiet");
+    human.wait_for_foot("all idle");
     // Read is what a terminal showed.
     let reads_inbox = || {
         let inbox = format!("'{TX}' -C '{}' inbox", project.root().display());
@@ -87,7 +87,7 @@ fn the_foot_of_the_screen_says_what_moves_and_what_waits() {
     project.ok(&["answer", "colour-a", "in blue"]);
     human.wait_for_foot("4 new");
     reads_inbox();
-    human.wait_for_foot("all is quiet");
+    human.wait_for_foot("all idle");
 
     // What makes no command line is a dead letter at once.
     let front = "model: --x\n";
@@ -97,21 +97,21 @@ fn the_foot_of_the_screen_says_what_moves_and_what_waits() {
     let letter = letters[0]["id"].as_str().unwrap();
     project.ok(&["dlq", "drop", letter]);
     reads_inbox();
-    human.wait_for_foot("all is quiet");
+    human.wait_for_foot("all idle");
 
     // Whatever ends tx, the foot tells the truth; so it does when tx is back.
     project.kill_daemon();
-    human.wait_for_foot("tx does not run");
+    human.wait_for_foot("tx is not running");
     project.start();
-    human.wait_for_foot("all is quiet");
+    human.wait_for_foot("all idle");
     let clients = ["list-clients", "-F", "#{client_control_mode} #{client_pid}"];
     let clients = tmux(project.socket(), &clients);
     let ours = clients.lines().find_map(|line| line.strip_prefix("1 "));
     let ours = Pid::from_raw(ours.unwrap().parse().unwrap()).unwrap();
     kill_process(ours, Signal::KILL).unwrap();
-    human.wait_for_foot("all is quiet");
+    human.wait_for_foot("all idle");
     project.ok(&["stop"]);
-    human.wait_for_foot("tx does not run");
+    human.wait_for_foot("tx is not running");
 }
 
 #[test]
@@ -142,12 +142,44 @@ fn wrong_settings_keep_tx_from_starting_and_say_where() {
 }
 
 #[test]
+fn a_popup_of_the_inbox_shows_what_fits_and_any_key_closes_it() {
+    let mesh = "mesh: dev\nagents: [{ name: echoes, run: [echo, done] }]\n";
+    let project = Project::started(&[("dev/config.yaml", mesh)]);
+    for number in 0..15 {
+        let name = format!("m{number}");
+        let task = message("core", "dev/echoes", &name, "", "work");
+        project.drop_file(&format!("{name}.md"), &task);
+    }
+    let human = Human::attached_to(&project);
+    human.wait_for_foot("15 new");
+    human.types(&["C-b", "i"]);
+    wait_for(&format!("the popup over {}", human.screen()), || {
+        human
+            .screen()
+            .contains("(any key closes this)")
+            .then_some(())
+    });
+    let screen = human.screen();
+    let shown = screen.matches("● done").count();
+    assert!(
+        shown > 0 && screen.contains("earlier: `tx inbox"),
+        "{screen}"
+    );
+    human.types(&["q"]);
+    wait_for("the popup to close", || {
+        (!human.screen().contains("any key")).then_some(())
+    });
+    // What did not fit was not read.
+    human.wait_for_foot(&format!("{} new", 15 - shown));
+}
+
+#[test]
 fn a_popup_asks_and_goes_when_it_is_answered_there_or_elsewhere() {
     let project = Project::new(&[("dev/config.yaml", ASKER), ("dev/asks.sh", ASKS)]);
     project.write(".ai/tx/config.yaml", "notify: { popup: true }\n");
     project.start_quick();
     let human = Human::attached_to(&project);
-    human.wait_for_foot("all is quiet");
+    human.wait_for_foot("all idle");
     let shows_popup = || {
         let screen = human.screen();
         (screen.contains("dev/asks asks") && screen.contains("Which colour is it to be?"))
@@ -236,7 +268,7 @@ fn what_is_typed_in_a_popup_is_not_typed_into_the_next() {
     project.write(".ai/tx/config.yaml", settings);
     project.start();
     let human = Human::attached_to(&project);
-    human.wait_for_foot("all is quiet");
+    human.wait_for_foot("all idle");
     for (id, agent) in [("a", "asks"), ("b", "also")] {
         let to = format!("dev/{agent}");
         project.drop_file(
@@ -273,7 +305,7 @@ fn no_popup_takes_the_keyboard_from_somebody_who_types() {
     );
     project.start();
     let human = Human::attached_to(&project);
-    human.wait_for_foot("all is quiet");
+    human.wait_for_foot("all idle");
     project.drop_file("a.md", &message("core", "dev/asks", "a", "", "paint it"));
     let mut typed = String::new();
     // A person at work, until well after the ask has come. On a machine that stands still
@@ -309,7 +341,7 @@ fn the_core_session_looks_as_the_docs_show_it() {
     project.write(".ai/tx/config.yaml", &(shell + "notify: { popup: true }\n"));
     project.start();
     let human = Human::attached_to(&project);
-    human.wait_for_foot("all is quiet");
+    human.wait_for_foot("all idle");
     human.types(&["tx mesh graph paint", "Enter"]);
     wait_for("the graph", || {
         human.screen().contains("helper").then_some(())

@@ -329,7 +329,7 @@ fn a_result_that_waits_outlives_the_daemon_and_what_was_put_comes_once() {
     project.tasks_with_results(1);
     project.wait_for_results(1);
     project.kill_daemon();
-    human.wait_for_foot("tx does not run");
+    human.wait_for_foot("tx is not running");
     // It comes once too if it is taken in while tx starts.
     project.task_with_result("works", "meanwhile");
     project.start_quick();

@@ -154,7 +154,7 @@ fn formats_and_separators_in_the_path_of_a_project_are_only_names() {
     project.write(".ai/tx/config.yaml", "notify: { popup: true }\n");
     project.start();
     let human = Human::attached_to(&project);
-    human.wait_for_foot("all is quiet");
+    human.wait_for_foot("all idle");
     let path = [
         "display-message",
         "-p",

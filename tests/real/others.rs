@@ -357,7 +357,10 @@ fn permissions(name: &'static str, keys: &[&str]) {
     let second = asked(&team, "allowed");
     assert_ne!(first, second);
     let old = team.tx(&["answer", &first, "yes"]);
-    assert!(!old.status.success(), "a yes to one is no yes to the next");
+    assert!(
+        !old.status.success(),
+        "a yes to one is not a yes to the next"
+    );
     team.done(&["answer", &second, "yes"]);
     wait_for("what was allowed", || {
         project.join("allowed").exists().then_some(())

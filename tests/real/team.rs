@@ -320,7 +320,10 @@ fn team_claude_asks_for_permission_and_a_no_reaches_its_model() {
     let next = team.ask();
     assert_ne!(next["id"], ask["id"]);
     let old = team.tx(&["answer", ask["id"].as_str().unwrap(), "yes"]);
-    assert!(!old.status.success(), "a yes to one is no yes to the next");
+    assert!(
+        !old.status.success(),
+        "a yes to one is not a yes to the next"
+    );
     team.done(&["answer", next["id"].as_str().unwrap(), "yes"]);
     wait_for("what was allowed", || made.exists().then_some(()));
 }

@@ -195,7 +195,7 @@ fn settings(project: &Project, path: &OsStr) -> CheckView {
             return CheckView::failed(name, detail, fix);
         }
     }
-    CheckView::passed(name, "it is as it should be")
+    CheckView::passed(name, "valid")
 }
 
 fn journal(project: &Project, short: fn(&Path) -> String) -> CheckView {
@@ -211,7 +211,7 @@ fn journal(project: &Project, short: fn(&Path) -> String) -> CheckView {
         Err(error) => Err(error.to_string()),
     };
     match checked.map_err(|error| error.to_string()).and_then(folded) {
-        Ok(last) => CheckView::passed("journal", format!("{last} records, all well")),
+        Ok(last) => CheckView::passed("journal", format!("{last} records, no problems")),
         Err(why) => {
             let path = short(&project.journal());
             let fix = format!("restore a copy, or start over: `mv {path} {path}.broken`");
@@ -233,7 +233,7 @@ fn records(project: &Project) -> Option<CheckView> {
     if let Some(more) = unreadable.len().checked_sub(4) {
         detail.push(format!("and {} more", more + 1));
     }
-    let fix = "`tx doctor --export DIR` writes them to files, as they are stored; all else goes on";
+    let fix = "`tx doctor --export DIR` writes them to files, as they are stored; everything else keeps working";
     Some(CheckView::warned(
         "records",
         format!("cannot be read: {}", detail.join("; ")),
@@ -251,7 +251,7 @@ fn daemon(project: &Project, short: fn(&Path) -> String) -> CheckView {
         (Some(running), Ok(_)) => match Control::connect(project) {
             Ok(_) => {
                 let since = Time(running.since);
-                let detail = format!("runs as process {}, since {since}", running.pid);
+                let detail = format!("running as process {}, since {since}", running.pid);
                 CheckView::passed("daemon", detail)
             }
             Err(error) => {
@@ -261,10 +261,10 @@ fn daemon(project: &Project, short: fn(&Path) -> String) -> CheckView {
         },
         (None, Ok(socket)) if socket.exists() => {
             let fix = format!("`rm {}`, or `tx start`, which replaces it", short(&socket));
-            let detail = "it does not run, and has left its socket";
+            let detail = "not running, and it has left its socket";
             CheckView::warned("daemon", detail, fix)
         }
-        (None, Ok(_)) => CheckView::passed("daemon", "does not run; `tx start` starts it"),
+        (None, Ok(_)) => CheckView::passed("daemon", "not running; `tx start` starts it"),
     }
 }
 
@@ -286,8 +286,13 @@ fn meshes(catalogue: &Catalogue) -> CheckView {
     let broken: Vec<&MeshEntry> = catalogue.entries.iter().filter(|e| !e.is_ok()).collect();
     match broken.first() {
         None => {
-            let count = catalogue.entries.len();
-            CheckView::passed("meshes", format!("all {count} load"))
+            let shipped = |entry: &&MeshEntry| entry.place == MeshSource::BuiltIn;
+            let shipped = catalogue.entries.iter().filter(shipped).count();
+            let own = catalogue.entries.len() - shipped;
+            CheckView::passed(
+                "meshes",
+                format!("all load: {own} of this project, {shipped} shipped"),
+            )
         }
         Some(first) => {
             let names: Vec<&str> = broken.iter().map(|entry| entry.name.as_str()).collect();
@@ -349,7 +354,7 @@ fn leftovers(project: &Project, short: fn(&Path) -> String) -> CheckView {
 fn watches() -> Option<CheckView> {
     let limit = fs::read_to_string("/proc/sys/fs/inotify/max_user_watches").ok()?;
     let limit: u64 = limit.trim().parse().ok()?;
-    let detail = format!("{limit} may be watched at once");
+    let detail = format!("up to {limit} files");
     Some(if limit < WATCHES {
         let fix = "`sudo sysctl fs.inotify.max_user_watches=65536`";
         CheckView::warned("watches", detail, fix)

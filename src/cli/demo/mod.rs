@@ -93,7 +93,7 @@ const SCENES: [Scene; 5] = [
         ],
     },
     Scene {
-        about: "a plan that a gate looks at, and a check that sends the work round once more",
+        about: "a plan that a gate checks, and a check that sends the work back once",
         to: "plan-build-check",
         headline: "Count to three",
         body: "With a script.",
@@ -111,7 +111,7 @@ const SCENES: [Scene; 5] = [
         ],
     },
     Scene {
-        about: "three reviews that know nothing of each other, and the verdict that most gave",
+        about: "three independent reviews, and the verdict of the majority",
         to: "ensemble-review",
         headline: "Is count.sh right?",
         body: "It was written just now.",

@@ -70,7 +70,7 @@ impl DemoProject {
         });
         made.map_err(|error: io::Error| {
             let hint = "see that the folder for temporary files, TMPDIR, has room and is yours";
-            Refused::new(format!("a project for the demo cannot be made: {error}")).hint(hint)
+            Refused::new(format!("a project for the demo cannot be created: {error}")).hint(hint)
         })
     }
 

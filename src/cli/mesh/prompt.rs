@@ -74,7 +74,7 @@ fn find_agent<'m>(mesh: &'m Mesh, wanted: Option<&str>) -> Result<&'m Agent, Ref
     let no_such = |message, wanted| {
         let names = mesh.agents.keys().map(Name::as_str);
         let hint = did_you_mean(wanted, names, || {
-            format!("`tx mesh show {}` shows those there are", mesh.name)
+            format!("`tx mesh show {}` lists its agents", mesh.name)
         });
         Refused::no_such_thing(message).hint(hint)
     };
@@ -102,10 +102,7 @@ fn position(mesh: &Mesh, agent: &Agent, wanted: &str) -> Result<String, Refused>
     let Some((name, state)) = machine.state_named(wanted.trim()) else {
         let names = machine.states.keys().map(StateName::as_str);
         let hint = did_you_mean(wanted, names, || {
-            format!(
-                "`tx mesh graph {} --states` draws those there are",
-                mesh.name
-            )
+            format!("`tx mesh graph {} --states` draws its states", mesh.name)
         });
         let message = format!("there is no state `{wanted}` in the mesh `{}`", mesh.name);
         return Err(Refused::no_such_thing(message).hint(hint));

@@ -46,7 +46,7 @@ pub enum Heard {
 #[derive(Debug, thiserror::Error)]
 pub enum NoDaemon {
     /// No daemon runs.
-    #[error("no daemon runs here")]
+    #[error("tx is not running here")]
     NotRunning,
     /// A daemon runs but cannot be reached.
     #[error("the daemon cannot be reached: {0}")]

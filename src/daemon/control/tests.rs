@@ -325,7 +325,7 @@ fn a_dead_letter_is_retried_with_what_its_file_said() {
     drop(store.commit().unwrap());
     let held = store.state().message(MessageNo(1)).unwrap();
     assert_eq!(held.facts.step(), Step::Leased);
-    // It is no dead letter any more.
+    // It is not a dead letter any more.
     let refusal = command_for(
         &Request::Drop {
             letter: 1,

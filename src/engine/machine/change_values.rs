@@ -162,7 +162,7 @@ impl HeldValue {
     }
 }
 
-/// Does a value read the frontmatter or a name that is no variable?
+/// Does a value read the frontmatter or a name that is not a variable?
 fn wants_all(value: &Expression, variables: &BTreeMap<VariableName, VariableValue>) -> bool {
     match value {
         Expression::Path { source, .. } => *source == PathSource::Message,

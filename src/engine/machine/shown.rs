@@ -26,7 +26,7 @@ pub struct MachineStatus {
     pub members: Vec<MachineMember>,
     /// What it waits for.
     pub waits_for: String,
-    /// The command by which a person lets it go on, if one has to.
+    /// The command by which a person continues it, if one has to.
     pub command: Option<String>,
     /// The last change of its state.
     pub last_change: String,

@@ -224,7 +224,7 @@ impl Table<'_> {
         }
         match self.row {
             Some(Row::Always(target)) => to(target.clone(), Rule::Always),
-            // What failed is no work that others could go on with.
+            // Others cannot continue with what failed.
             Some(Row::FanOut { .. }) if status.is_failure() => {
                 to(Target::Core, Rule::FailureUnlisted)
             }

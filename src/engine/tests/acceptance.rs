@@ -93,7 +93,7 @@ fn an_edit_amends_a_message_until_it_is_leased_and_keeps_its_place() {
     );
     play.drop(t.text("too late"));
     assert_eq!(play.state.counts().refused, 1);
-    assert!(play.told("core/core").contains("write another"));
+    assert!(play.told("core/core").contains("write a new one"));
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn three_repair_notes_in_a_row_park_the_work() {
     assert_eq!(
         play.is("dev/a"),
         Phase::Working,
-        "a good message in between begins anew"
+        "a good message in between resets the count"
     );
     play.reject(Some("dev/a"));
     assert_eq!(play.step("t", "dev/a"), Step::Parked);

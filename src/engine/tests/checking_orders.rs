@@ -2,7 +2,7 @@
 //!
 //! `a` has given the outcome of its task. A program checks it, and `judge` does. Then two or three of
 //! the things in [`Happens`] come, each at most once, in every order, and after that everybody does
-//! what is owed until all is quiet. What must hold on the way is in [`CheckedWorker::look`], and what must
+//! what is owed until all idle. What must hold on the way is in [`CheckedWorker::look`], and what must
 //! hold then in [`CheckedWorker::check`]. With `TX_SOAK` set one more thing comes, which takes minutes.
 
 use std::collections::BTreeSet;

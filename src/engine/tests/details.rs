@@ -229,6 +229,6 @@ fn what_was_fanned_out_cannot_be_changed_any_more() {
     play.drop(outcome().text("another"));
     assert!(
         play.told("dev/s")
-            .contains("changed after it had been given on")
+            .contains("changed after it had been delivered")
     );
 }

@@ -1,4 +1,4 @@
-//! Evidence names the delivery, or it is no evidence: nothing is called delivered,
+//! Evidence names the delivery, or it does not count: nothing is called delivered,
 //! acknowledged or finished that its agent never got.
 
 use super::play::{Play, from, mesh, who};

@@ -18,7 +18,7 @@ fn a_message_says_what_it_waits_for() {
     play.task("dev/a", "t");
     assert_eq!(
         waits(&play, "t"),
-        "dev/a, which has it in hand: its process is being started"
+        "dev/a, which has it in hand: its process is starting"
     );
     play.take_up("dev/a");
     play.task("dev/a", "t2");
@@ -33,14 +33,14 @@ fn a_message_says_what_it_waits_for() {
     play.drop(from("dev/a").to("dev/b").id("q"));
     assert_eq!(
         waits(&play, "q"),
-        "dev/b, which has it in hand: its process is being started"
+        "dev/b, which has it in hand: its process is starting"
     );
     play.drop(from("dev/a").to("core").id("h"));
     assert_eq!(waits(&play, "h"), "an answer of the human");
     play.drop(from("dev/a").to("dev/c").id("u").kind(Kind::Update));
     assert_eq!(
         waits(&play, "u"),
-        "the next turn of dev/c: news wake nobody"
+        "the next turn of dev/c: an update does not wake it"
     );
     // Its turn is over, and one of its two answers has come.
     play.idle("dev/a");
@@ -63,12 +63,12 @@ fn a_message_says_what_it_waits_for() {
 fn a_worker_says_what_it_does_while_it_has_work() {
     let mut play = Play::new(&[]);
     play.load(&mesh("dev", &["a", "b"], ""), true);
-    assert_eq!(does(&play, "dev/a"), "nothing has come for it yet");
+    assert_eq!(does(&play, "dev/a"), "it has had no work yet");
     play.task("dev/a", "t");
     play.ready("dev/a");
-    assert_eq!(does(&play, "dev/a"), "its work is being handed over");
+    assert_eq!(does(&play, "dev/a"), "its work is being delivered");
     play.not_delivered("dev/a", Sent::Perhaps);
-    assert!(does(&play, "dev/a").starts_with("its work may have been handed over"));
+    assert!(does(&play, "dev/a").starts_with("its work may have been delivered"));
     play.delivered("dev/a");
     assert_eq!(does(&play, "dev/a"), "it works on “a message” (`t`)");
     play.ask("dev/a");
@@ -77,7 +77,7 @@ fn a_worker_says_what_it_does_while_it_has_work() {
     play.limit("dev/a", 3_600_000);
     assert_eq!(
         does(&play, "dev/a"),
-        "its account has no room until 1970-01-01T01:00:00Z"
+        "its account has hit its limit, until 1970-01-01T01:00:00Z"
     );
     play.busy("dev/a");
     play.drop(from("dev/a").id("o").status("complete"));
@@ -89,7 +89,7 @@ fn a_worker_says_what_it_does_while_it_has_work() {
     play.verdict("dev/a", Verdict::Pass);
     assert_eq!(does(&play, "dev/a"), "nothing waits for it");
     play.busy_with("dev/a", None);
-    assert_eq!(does(&play, "dev/a"), "it does something of its own");
+    assert_eq!(does(&play, "dev/a"), "it is busy with something else");
 }
 
 #[test]
@@ -97,10 +97,10 @@ fn a_process_that_lives_for_one_turn_has_its_work_from_its_start() {
     let agent = "a prompt: p, runtime: claude, mode: turn";
     let mut play = Play::new(&[&mesh("dev", &[agent], "")]);
     play.task("dev/a", "t");
-    assert_eq!(does(&play, "dev/a"), "its process is being started");
+    assert_eq!(does(&play, "dev/a"), "its process is starting");
     let (pane, session) = (play.pane("dev/a"), None);
     play.happen(Event::PaneStarted { pane, session });
-    assert_eq!(does(&play, "dev/a"), "its work is being handed over");
+    assert_eq!(does(&play, "dev/a"), "its work is being delivered");
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn a_worker_says_why_it_takes_nothing() {
     play.stop("dev/b");
     assert_eq!(
         does(&play, "dev/b"),
-        "a person stopped it: `tx worker restart dev/b` lets it go on"
+        "a person stopped it: `tx worker restart dev/b` continues it"
     );
     play.restart_worker("dev/b");
     play.drop(from("core/core").to("dev/a").id("r").reply("q"));

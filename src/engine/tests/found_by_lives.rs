@@ -115,7 +115,7 @@ fn a_late_answer_beside_an_outcome_is_news_and_no_work() {
     assert_eq!(play.kind("r", "dev/a"), Kind::Update);
     play.idle("dev/b");
     play.finish("dev/a", "o");
-    assert_eq!(play.is("dev/a"), Phase::Idle, "news wake nobody");
+    assert_eq!(play.is("dev/a"), Phase::Idle, "an update wakes nobody");
     assert_eq!(play.step("r", "dev/c"), Step::Leased);
 }
 
@@ -247,5 +247,5 @@ fn a_message_that_was_given_once_cannot_be_changed_though_a_person_has_retried_i
     let path = play.facts("t").path().unwrap().to_owned();
     play.drop(t.path(&path).text("something else"));
     assert_eq!(play.state.counts().refused, 1);
-    assert!(play.told("core/core").contains("write another"));
+    assert!(play.told("core/core").contains("write a new one"));
 }

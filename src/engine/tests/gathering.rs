@@ -166,7 +166,7 @@ fn a_crash_while_gathering_gathers_again_and_an_old_result_does_nothing() {
     assert_eq!(jobs(&play).len(), 2);
     assert_eq!(jobs(&play)[1].0, 1, "under the number that it had");
     ends(&mut play, 1, error(), "");
-    assert_eq!(jobs(&play)[2].0, 2, "an error is retried");
+    assert_eq!(jobs(&play)[2].0, 2, "an error is queued again");
     ends(&mut play, 1, JobEnd::Code(0), "of the first attempt");
     assert_eq!(play.is("dev/j"), Phase::Idle, "that one is over");
     ends(&mut play, 2, JobEnd::Code(0), "of the second attempt");

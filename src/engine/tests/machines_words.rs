@@ -198,7 +198,7 @@ states:
             .text("third"),
     );
     assert_eq!(at(&play), "build");
-    assert!(play.told("dev/a").contains("after it had been given on"));
+    assert!(play.told("dev/a").contains("after it had been delivered"));
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn a_task_that_has_entered_its_first_state_cannot_be_changed() {
     assert_eq!(play.state.machines().count(), 1);
     assert!(
         play.told("core/core")
-            .contains("after it had been given on")
+            .contains("after it had been delivered")
     );
 }
 

@@ -142,7 +142,7 @@ fn what_the_human_has_read_is_noted_where_it_is_known() {
         let facts = ids.iter().map(|id| play.facts(id)).collect();
         play.command(Command::Read { facts })
     };
-    // An open ask is in the inbox; the task of core's own is not.
+    // An open ask is in the inbox; the task from core is not.
     assert_eq!(read(&mut play, &["q", "t"]), []);
     let at = play.facts("q").read;
     assert_eq!((at, play.facts("t").read), (Some(play.at), None));
@@ -150,7 +150,7 @@ fn what_the_human_has_read_is_noted_where_it_is_known() {
     assert_eq!(play.left[&play.facts("q").number].read, at, "it leaves so");
     play.take_up("dev/a");
     play.finish("dev/a", "o");
-    // What has left is remembered anew, once.
+    // What has left is archived again, once.
     let effects = read(&mut play, &["o"]);
     assert!(matches!(effects[..], [Effect::Archive(_)]), "{effects:?}");
     let at = play.facts("o").read;

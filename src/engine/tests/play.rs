@@ -442,7 +442,7 @@ impl Play {
         panic!("that time never came");
     }
 
-    /// tx is killed and started again: the state is folded anew, and this lives.
+    /// tx is killed and started again: the state is folded again, and this lives.
     pub(super) fn restart(&mut self, alive: &[(&str, u32)]) -> Vec<Effect> {
         let snapshot = self.state.snapshot();
         self.state = State::restore(&snapshot).unwrap();

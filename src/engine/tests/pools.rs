@@ -76,7 +76,7 @@ fn an_answer_goes_to_the_slot_that_asked() {
     play.idle("dev/x");
     assert_eq!(play.step("r2", "dev/a#2"), Step::Leased);
     assert_eq!(play.is("dev/a#1"), Phase::AwaitingHuman);
-    // A word of core's to the plain name answers the oldest ask of any slot.
+    // A message from core to the plain name answers the oldest ask of any slot.
     play.drop(from("core/core").to("dev/a").id("r1"));
     assert_eq!(play.kind("r1", "dev/a#1"), Kind::AskResponse);
 }

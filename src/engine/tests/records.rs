@@ -216,7 +216,7 @@ fn a_copy_under_another_name_is_kept_as_what_it_is() {
     assert_eq!(kept.len(), 1);
     assert_eq!(kept[0].path(), Some("copy.md"));
     let why = kept[0].refused.as_deref();
-    assert_eq!(why, Some("it says again what `t` said"));
+    assert_eq!(why, Some("it repeats `t`"));
 }
 
 #[test]

@@ -88,7 +88,7 @@ fn the_first_news_too_many_is_told_to_core_and_the_next_ones_are_not() {
     let told = |play: &Play| {
         let has = play.core_has();
         has.iter()
-            .filter(|name| *name == "too much news waits")
+            .filter(|name| *name == "too many updates wait")
             .count()
     };
     for count in 1..=104 {

@@ -164,7 +164,7 @@ fn more_than_a_hundred_news_park_the_oldest_and_core_is_told_once() {
         assert_eq!(play.step(id, "dev/a"), step, "{id}");
     }
     let told = play.core_has();
-    let told = told.iter().filter(|name| *name == "too much news waits");
+    let told = told.iter().filter(|name| *name == "too many updates wait");
     assert_eq!(told.count(), 1);
     // A dead letter like any other: it can have another chance.
     play.task("dev/a", "t");

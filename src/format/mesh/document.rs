@@ -132,12 +132,12 @@ impl<'a> Document<'a> {
                         "{name}: expected {expected}, found {}",
                         without_rust_types(found)
                     ),
-                    format!("write {expected}; until then it is left out"),
+                    format!("write {expected}; until then it is ignored"),
                 )
             }
             None => (
                 format!("{name}: {error}"),
-                "fix it; until then it is left out".to_owned(),
+                "fix it; until then it is ignored".to_owned(),
             ),
         };
         self.about_value(Code::WrongShape, path, message, hint);
@@ -160,7 +160,7 @@ impl<'a> Document<'a> {
                 "`tx mesh schema` lists the fields".into()
             }),
         };
-        let message = format!("`{}` is not a field that tx knows", path_name(path));
+        let message = format!("`{}` is not a known field", path_name(path));
         self.about_key(Code::UnknownField, path, message, hint);
     }
 
@@ -176,7 +176,7 @@ impl<'a> Document<'a> {
                     PathSegment::Index(index) => at.get(index),
                 });
                 mention(at, &mut self.mentioned);
-                let message = format!("`{}` is read and not obeyed yet", path_name(&path));
+                let message = format!("`{}` is read but not supported yet", path_name(&path));
                 let hint = "the mesh runs as if it were not there";
                 self.about_key(Code::NotObeyedYet, &path, message, hint);
             }

@@ -98,7 +98,7 @@ fn of_field(document: &mut Document, raw: FlagOrMap) -> Option<Worktree> {
         }
     };
     if leads_out(&path) {
-        let message = format!("worktree: `{path}` leads out of the project; it is left out");
+        let message = format!("worktree: `{path}` leads out of the project; it is ignored");
         let hint = "name a folder from the project's root, without `..`";
         document.about_value(Code::OutsideProject, &at, message, hint);
         let path = WORKTREES.to_owned();
@@ -153,7 +153,7 @@ fn hook(
             let shown = entry
                 .as_str()
                 .map_or_else(|| entry.to_string(), str::to_owned);
-            let message = format!("lifecycle: `{shown}` is read, but not obeyed");
+            let message = format!("lifecycle: `{shown}` is read but not supported");
             let known = if moment == "pre" { &BEFORE[..] } else { &AFTER };
             let hint = did_you_mean(name, known.iter().copied(), || {
                 format!("`{moment}` knows {}", known.join(", "))

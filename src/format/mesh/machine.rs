@@ -33,7 +33,7 @@ pub(super) type StatePlaces = IndexMap<StateName, Vec<PathSegment>>;
 
 impl Scope<'_, '_, '_> {
     pub(super) fn machine(&mut self, raw: RawFsm, read: ReadScript) -> Option<ReadMachine> {
-        // An empty machine is no machine.
+        // An empty machine does not count.
         let says_nothing = raw.initial.is_none()
             && raw.initial_state.is_none()
             && raw.context.is_none()
@@ -118,7 +118,7 @@ impl Scope<'_, '_, '_> {
     /// The name of a variable, unless it is invalid or there are too many.
     pub(super) fn variable(&mut self, key: &str, at: &[PathSegment]) -> Option<VariableName> {
         let Some(name) = VariableName::new(key) else {
-            let message = format!("`{key}` is not the name of a variable; it is left out");
+            let message = format!("`{key}` is not the name of a variable; it is ignored");
             let hint = "letters, digits and `_`, and no digit first";
             self.document.about_key(Code::BadValue, at, message, hint);
             return None;
@@ -210,7 +210,7 @@ impl Scope<'_, '_, '_> {
             };
             let name = StateName::new(name.as_deref().unwrap_or_default());
             let problem = if name.as_str().is_empty() || name.as_str().contains(['\n', '\r']) {
-                "this state has no name of one line; it is left out".to_owned()
+                "this state has no name of one line; it is ignored".to_owned()
             } else if states.iter().any(|(known, ..)| *known == name) {
                 format!("there are two states `{name}`; the first one counts")
             } else {

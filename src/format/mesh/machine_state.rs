@@ -202,7 +202,7 @@ impl StateReader<'_, '_, '_, '_, '_> {
 
     fn when(&mut self, raw: RawWhen, at: &[PathSegment]) -> Option<When> {
         let Some(Scalar(target)) = raw.target else {
-            let message = "this `when` has no `target`; it is left out";
+            let message = "this `when` has no `target`; it is ignored";
             let hint = "write `{ condition: name == value, target: STATE }`";
             self.say(Code::WrongShape, at, message.into(), hint.into());
             return None;

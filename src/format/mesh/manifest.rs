@@ -65,7 +65,7 @@ impl Scope<'_, '_, '_> {
             .filter(|id| !id.is_empty())
         else {
             let message = "this entry has no `id`";
-            let hint = "add `id: file.md`; until then it is left out";
+            let hint = "add `id: file.md`; until then it is ignored";
             self.document
                 .about_value(Code::WrongShape, at, message, hint);
             return None;
@@ -123,7 +123,7 @@ impl Scope<'_, '_, '_> {
         };
         let (ManifestPath::InWorkspace(text) | ManifestPath::InProject(text)) = &path;
         if text.starts_with('/') || text.split('/').any(|part| part == "..") {
-            let message = format!("`{text}` leads out of the project; the entry is left out");
+            let message = format!("`{text}` leads out of the project; the entry is ignored");
             let hint = "name a path below the project's root, without `..`";
             self.document
                 .about_value(Code::OutsideProject, at, message, hint);

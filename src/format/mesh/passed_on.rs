@@ -43,7 +43,7 @@ pub(super) fn mcp_servers(
         if !good {
             let at = at!["agents", index, "mcpServers", name.as_str()];
             let message = format!("{}: expected a map", path_name(&at));
-            let hint = "write `{ command: program, args: [] }`; until then it is left out";
+            let hint = "write `{ command: program, args: [] }`; until then it is ignored";
             document.about_value(Code::WrongShape, &at, message, hint);
         }
         good
@@ -132,6 +132,6 @@ fn check_word<'a>(
     }
     let list = format!("`{runtime}` has {}", words.join(", "));
     let message = format!("{}: `{word}` is unknown; {list}", path_name(at));
-    let hint = did_you_mean(word, known, || "until then it is left out".into());
+    let hint = did_you_mean(word, known, || "until then it is ignored".into());
     document.about_value(Code::WrongShape, at, message, hint);
 }

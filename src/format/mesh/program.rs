@@ -21,7 +21,7 @@ pub(super) fn check_runtime(
         let hint = "add `run: [program, argument]`";
         document.about_value(Code::Runtime, &at, message, hint);
     } else if !runtimes.names().any(|known| known == name) {
-        let message = format!("`{name}` is not a runtime that tx has");
+        let message = format!("there is no runtime `{name}`");
         let hint = did_you_mean(name, runtimes.names(), || {
             let names: Vec<&str> = runtimes.names().collect();
             format!("tx has {}; a project may add its own", names.join(", "))

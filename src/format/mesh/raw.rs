@@ -101,7 +101,7 @@ pub(super) struct RawMesh {
     /// `persistent` (the default), or `ephemeral`: panes end when their run has ended.
     #[serde(rename = "type")]
     pub(super) kind: Option<Scalar>,
-    /// Whether agents read CLAUDE.md, which they do. `false` is not obeyed yet.
+    /// Whether agents read CLAUDE.md, which they do. `false` is not supported yet.
     pub(super) load_claude_md: Option<bool>,
     /// How many minutes a pane may be idle before it ends; `false` (the default): for ever.
     pub(super) idle_timeout_minutes: Option<NumberOrFalse>,

@@ -27,7 +27,7 @@ pub(super) fn duration(document: &mut Document, at: &[PathSegment], text: &str) 
     };
     if seconds.is_none() {
         let message = format!("expected a time such as 90, 90s, 5m or 1h, found {text:?}");
-        let hint = "until then the field is left out";
+        let hint = "until then the field is ignored";
         document.about_value(Code::WrongShape, at, message, hint);
     }
     seconds.map(Seconds)

@@ -52,7 +52,7 @@ impl Scope<'_, '_, '_> {
             return Some(Seconds(seconds as u64));
         }
         let message = "idle_timeout_minutes: expected a number of minutes, or false";
-        let hint = "write a number such as 30; until then it is left out";
+        let hint = "write a number such as 30; until then it is ignored";
         let at = at!["idle_timeout_minutes"];
         self.document
             .about_value(Code::WrongShape, &at, message, hint);
@@ -87,7 +87,7 @@ impl Scope<'_, '_, '_> {
                 Value::String(text) if !text.trim().is_empty() => intents.push(text),
                 other => {
                     let message = format!("a pattern is a text, and this is {}", found(&other));
-                    let hint = "write words that a person says; until then it is left out";
+                    let hint = "write words that a person says; until then it is ignored";
                     let at = at!["intents", "patterns", index];
                     self.document
                         .about_value(Code::WrongShape, &at, message, hint);

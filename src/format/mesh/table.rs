@@ -205,7 +205,7 @@ impl Scope<'_, '_, '_> {
                             ("fan_in", Some("batch")) => {}
                             _ => {
                                 let message = format!(
-                                    "the fan-out option `{option}: {}` is not obeyed yet",
+                                    "the fan-out option `{option}: {}` is not supported yet",
                                     found(&value)
                                 );
                                 let hint =

@@ -47,7 +47,7 @@ pub(super) fn workspace(
     };
     let path = &workspace.path;
     if leads_out(path) {
-        let message = format!("workspace: `{path}` leads out of the project; it is left out");
+        let message = format!("workspace: `{path}` leads out of the project; it is ignored");
         let hint = "name a folder from the project's root, without `..`";
         document.about_value(Code::OutsideProject, &at, message, hint);
         return None;

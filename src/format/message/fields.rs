@@ -73,7 +73,7 @@ impl<'r, 'a> Fields<'r, 'a> {
         for (key, right) in other_spellings {
             let span = block.key_span(&[PathSegment::Key(key.clone())]);
             if block.fields.contains_key(right) {
-                let message = format!("`{key}` is `{right}`, which stands here already");
+                let message = format!("`{key}` means `{right}`, which is already there");
                 reading
                     .findings
                     .say(Code::DuplicateKey, span, message, "keep one of the two");

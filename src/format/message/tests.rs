@@ -737,7 +737,7 @@ fn the_limits_hold_to_the_byte() {
         "and so it goes on\n".repeat(5000)
     );
     good(&with_rest(&prose));
-    // Long prose after a rule is no rearmatter, however long.
+    // Long prose after a rule is not rearmatter.
     let (message, _) = good(&with_rest(&format!(
         "\na\n---\n{}\n",
         "word: and more\n".repeat(10_000)

@@ -45,23 +45,23 @@ impl Wrapping {
         match self {
             Wrapping::BlankLines => (
                 Code::BlankBefore,
-                "blank lines stand before the frontmatter",
-                "let the file begin with `---`",
+                "there are blank lines before the frontmatter",
+                "start the file with `---`",
             ),
             Wrapping::Text => (
                 Code::TextBefore,
                 "this text before the frontmatter is not part of the message",
-                "let the file begin with `---`; text belongs in the body",
+                "start the file with `---`; text belongs in the body",
             ),
             Wrapping::Fence => (
                 Code::InAFence,
-                "the message stands in a code fence, which is left out",
+                "the message is inside a code fence, which is ignored",
                 "write the file without a code fence around it",
             ),
             Wrapping::Indentation => (
                 Code::Indented,
                 "every line is indented; the frontmatter is read without that",
-                "let the lines begin at the margin",
+                "remove the indentation",
             ),
         }
     }

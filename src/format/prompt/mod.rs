@@ -205,7 +205,7 @@ fn messages(text: &mut String, briefing: &Briefing) {
     );
     *text += "\n## Your outcome\n\n";
     if briefing.prints {
-        *text += "What you print is your outcome: `complete`, or `error` if you exit with another code than 0. \
+        *text += "What you print is your outcome: `complete`, or `error` if your exit code is not 0. \
                   Or you write one:\n\n";
     }
     *text += &routes::in_words(mesh, agent);

@@ -159,7 +159,7 @@ impl<'de> Visitor<'de> for Node<'_> {
             let value = access.next_value_seed(inner)?;
             if map.contains_key(&key) {
                 self.limits.broken.set(Some(Cause::Duplicate));
-                return Err(de::Error::custom(format!("`{key}` stands here twice")));
+                return Err(de::Error::custom(format!("`{key}` appears twice")));
             }
             map.insert(key, value);
         }

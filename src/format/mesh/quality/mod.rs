@@ -365,7 +365,7 @@ impl GateReader<'_, '_, '_> {
                             .about_value(Code::WrongShape, &at, message, hint);
                     }
                     Some(_) | None => {
-                        let message = format!("lifecycle: `{name}` is read, but not obeyed yet");
+                        let message = format!("lifecycle: `{name}` is read but not supported yet");
                         let hint = "leave it out, or live without it";
                         self.document
                             .about_value(Code::NotObeyedYet, &at, message, hint);

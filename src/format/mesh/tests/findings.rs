@@ -188,7 +188,7 @@ fn what_is_only_a_warning() {
             "wrong time",
             with("guardrails: {ask_timeout: soon}\n"),
             "TX0313 4:27",
-            "left out",
+            "ignored",
         ),
         (
             "wrong limit",

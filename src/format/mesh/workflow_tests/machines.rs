@@ -109,7 +109,7 @@ fn what_is_wrong_with_a_machine_is_said() {
         ("initial: a\nstates:\n  a: {ensemble: {agent: a, count: -1}, exit: {default: e}}\n  e: {agents: [b, c]}\n".into(), vec!["TX0442"]),
         ("initial: a\nstates:\n  a: {ensemble: {agent: a, count: three}, exit: {default: e}}\n  e: {agents: [b, c]}\n".into(), vec!["TX0425"]),
     ] {
-        // Who is named only by a field that is not obeyed yet is not called unreachable.
+        // Who is named only by a field that is not supported yet is not called unreachable.
         let (_, mut found) = machine(&fsm);
         found.sort_unstable();
         found.retain(|code| *code != "TX0403");

@@ -46,7 +46,7 @@ fn targets(texts: &[&str]) -> Vec<Target> {
     texts.iter().map(|text| target(text)).collect()
 }
 
-/// What the checks say, besides that gathering is not obeyed yet.
+/// What the checks say, besides that gathering is not supported yet.
 fn codes(diagnostics: &[Diagnostic]) -> Vec<&'static str> {
     let said = diagnostics.iter().map(|d| d.code);
     said.filter(|code| *code != Code::NotObeyedYet)

@@ -1,4 +1,4 @@
-# Writes greet.sh; asks the human what it must know, mends what the review finds.
+# Writes greet.sh; asks the human which greeting to use, fixes what the review finds.
 set -eu
 . "${0%/*}/message.sh"
 given=$(cat)
@@ -11,7 +11,7 @@ write() {
 case $given in
 *'status: changes-requested'*)
     greeting=$(sed -n 's/^echo "\(.*\), \$1!"$/\1/p' "$TX_WORKDIR/greet.sh")
-    write 'name=${1:?who is to be greeted?}' "echo \"$greeting, \$name!\""
+    write 'name=${1:?a name is missing}' "echo \"$greeting, \$name!\""
     echo 'Without a name it now fails, and says why'
     ;;
 *'type: ask-response'*)
@@ -21,6 +21,6 @@ case $given in
     ;;
 *)
     echo 'Hello, or something more formal? One line, please.' |
-        message 'to: core' 'headline: Which greeting is it to be?'
+        message 'to: core' 'headline: Which greeting should it use?'
     ;;
 esac
