@@ -378,6 +378,7 @@ fn a_run_that_failed_keeps_its_worktree_and_a_failed_cleanup_is_told() {
     play.take_up("dev/a");
     play.drop(from("dev/a").id("o").status("error"));
     play.idle("dev/a");
+    play.die("dev/a");
     assert_eq!(all_asked(&play).len(), 1);
     let mut play = self::play(CLEANUP);
     play.task("dev/a", "t");

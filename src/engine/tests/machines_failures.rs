@@ -152,7 +152,7 @@ fn a_result_with_an_old_job_number_changes_nothing() {
     let (owner, job, ..) = jobs(&play);
     jobs_fail(&mut play);
     let before = play.state.clone();
-    play.happen(Event::JobsFinished {
+    let effects = play.happen(Event::JobsFinished {
         owner,
         job,
         results: vec![JobResult::of(
@@ -160,6 +160,7 @@ fn a_result_with_an_old_job_number_changes_nothing() {
             "build".into(),
         )],
     });
+    assert!(effects.is_empty(), "{effects:?}");
     assert_eq!(
         play.state.machines().collect::<Vec<_>>(),
         before.machines().collect::<Vec<_>>()

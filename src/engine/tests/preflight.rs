@@ -8,7 +8,7 @@ use crate::engine::{Effect, Phase, Step};
 const PREFLIGHT: &str = "quality: {evaluator: judge, preflight: true}\n";
 
 fn play(more: &str) -> Play {
-    let mut play = Play::new(&[&mesh("dev", &["a", "judge"], more)]);
+    let mut play = Play::new(&[&mesh("dev", &["a", "b", "judge"], more)]);
     play.task("dev/a", "t");
     play
 }
@@ -86,6 +86,8 @@ fn asks_and_a_second_attempt_need_no_criteria_again() {
     play.next_time();
     assert_eq!(play.is("dev/a"), Phase::Starting);
     play.take_up("dev/a");
-    play.drop(from("dev/a").to("dev/judge").id("q"));
-    assert_eq!(play.is("dev/judge"), Phase::Starting);
+    for asked in ["dev/b", "dev/judge"] {
+        play.drop(from("dev/a").to(asked).id(asked));
+        assert_eq!(play.is(asked), Phase::Starting, "{asked}");
+    }
 }
