@@ -18,7 +18,7 @@ use crate::view::{FullMessage, find_messages};
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx show fix-the-login-3f9a1c")]
 pub(super) struct ShowArgs {
-    /// A msg-id, or the name of a message file
+    /// A msg-id or the beginning of one, or the name of a message file
     #[arg(value_name = "MSG|FILE")]
     message: String,
 }

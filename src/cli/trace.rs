@@ -13,7 +13,7 @@ const HEADLINE: usize = 60;
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx trace fix-the-login-3f9a1c")]
 pub(super) struct TraceArgs {
-    /// A msg-id, or the name of a message file
+    /// A msg-id or the beginning of one, or the name of a message file
     #[arg(value_name = "MSG|FILE")]
     message: String,
 }

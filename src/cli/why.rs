@@ -15,7 +15,7 @@ use crate::view::{self, AgentView, MessageView, UsageView, find_messages};
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx why fix-the-login-3f9a1c")]
 pub(super) struct WhyArgs {
-    /// A msg-id, the name of a message file, an agent, or a mesh with a workflow
+    /// A msg-id or the beginning of one, the name of a message file, an agent, or a mesh with a workflow
     #[arg(value_name = "MSG|FILE|AGENT|MESH")]
     what: String,
 }
@@ -23,42 +23,42 @@ pub(super) struct WhyArgs {
 pub(super) fn run(context: &Context, verb: &WhyArgs) -> Result<Exit, Refused> {
     let project = context.project()?;
     let past = require_journal(&project)?;
-    let is_agent =
-        |address: &Address| past.state.worker(address).is_some() || past.state.knows(address);
-    let found = match (find_messages(past.all(), &verb.what), verb.what.parse()) {
-        (Ok(found), _) => found,
-        (Err(_), Ok(address)) if is_agent(&address) => {
-            let agent = view::agent(past.all(), &address, running(&project).is_some())?;
+    let history = past.all();
+    // An agent or a mesh comes before an id that only begins like it.
+    if history.named_or_in(&verb.what)?.is_empty() {
+        let is_agent =
+            |address: &Address| past.state.worker(address).is_some() || past.state.knows(address);
+        if let Some(address) = verb.what.parse().ok().filter(is_agent) {
+            let agent = view::agent(history, &address, running(&project).is_some())?;
             return context.output.answer(&agent, |agent| {
                 let pane = pane_now(&project, &address);
                 let pane = pane.map(|shows| format!("  its pane: {shows}\n"));
                 agent_text(agent) + &printable_lines(&pane.unwrap_or_default())
             });
         }
-        (Err(unknown), _) => {
-            let mesh = verb.what.trim_end_matches("/dispatch");
-            let mut meshes = past.state.meshes();
-            let Some(known) = meshes.find(|it| it.mesh.name.as_str() == mesh) else {
-                return Err(unknown);
-            };
-            let mut machines = view::machines(past.all())?;
+        let mesh = verb.what.trim_end_matches("/dispatch");
+        let mut meshes = past.state.meshes();
+        if let Some(known) = meshes.find(|it| it.mesh.name.as_str() == mesh) {
+            let mut machines = view::machines(history)?;
             machines.retain(|machine| machine.mesh.as_str() == mesh);
-            let mut tasks = view::open_tasks(past.all(), usize::MAX)?;
+            let mut tasks = view::open_tasks(history, usize::MAX)?;
             tasks.retain(|task| task.mesh.as_ref() == Some(&known.mesh.name));
-            let has_workflow = known.mesh.machine.is_some();
-            return context.output.answer(&machines, |all| match has_workflow {
-                true => super::machines::of_mesh(mesh, all),
-                false => super::machines::without_workflow(mesh, &tasks),
-            });
+            return context
+                .output
+                .answer(&machines, |all| match known.mesh.machine {
+                    Some(_) => super::machines::of_mesh(mesh, all),
+                    None => super::machines::without_workflow(mesh, &tasks),
+                });
         }
-    };
+    }
+    let found = find_messages(history, &verb.what)?;
     // Scripts only get the newest one.
     let shown = if context.output.json {
         &found[..1]
     } else {
         &found
     };
-    let views = shown.iter().map(|facts| MessageView::of(past.all(), facts));
+    let views = shown.iter().map(|facts| MessageView::of(history, facts));
     let views = views.collect::<Result<Vec<_>, _>>()?;
     context.output.answer(&views[0], |_| {
         let blocks: Vec<String> = views.iter().map(as_text).collect();

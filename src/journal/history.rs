@@ -115,6 +115,15 @@ impl History<'_> {
         Ok(found)
     }
 
+    /// The messages with an id that begins with `beginning`, newest first.
+    pub fn beginning(self, beginning: &str) -> Result<Vec<MessageRecord>, Error> {
+        let mut found = self.unfinished(|facts| facts.id.as_str().starts_with(beginning));
+        found.extend(self.reader.messages_beginning(beginning, NAMED)?);
+        found.sort_by_key(|facts| Reverse(facts.number));
+        found.dedup_by_key(|facts| facts.number);
+        Ok(found)
+    }
+
     /// The messages that came in a file, newest first.
     pub fn at_path(self, path: &str) -> Result<Vec<MessageRecord>, Error> {
         let mut found = self.unfinished(|facts| facts.path() == Some(path));

@@ -49,6 +49,19 @@ impl Reader {
         )
     }
 
+    /// The newest messages with an id that begins with `beginning`; newest first.
+    pub fn messages_beginning(
+        &self,
+        beginning: &str,
+        limit: u32,
+    ) -> Result<Vec<MessageRecord>, Error> {
+        self.facts(
+            "SELECT body, version FROM messages WHERE id >= ?1 AND id < ?2
+             ORDER BY number DESC LIMIT ?3",
+            params![beginning, format!("{beginning}{}", char::MAX), limit],
+        )
+    }
+
     /// The newest messages that came in a file of this name; newest first.
     pub fn messages_at(&self, path: &str, limit: u32) -> Result<Vec<MessageRecord>, Error> {
         self.facts(

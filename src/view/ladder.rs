@@ -1,5 +1,7 @@
 //! One message: its kind, how far each delivery has got, and the evidence for that.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
@@ -136,12 +138,26 @@ impl MessageView {
     }
 }
 
-/// The messages with this id, number or file name, newest first.
+/// The messages with this id, number or file name, newest first. If there are none, those of the
+/// only id that begins like this.
 pub(crate) fn find_messages(history: History, name: &str) -> Result<Vec<MessageRecord>, Refused> {
     let found = history.named_or_in(name)?;
-    match found.is_empty() {
-        false => Ok(found),
-        true => Err(unknown(history.state, name)),
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let found = match name.is_empty() {
+        true => Vec::new(),
+        false => history.beginning(name)?,
+    };
+    let ids: BTreeSet<&str> = found.iter().map(|facts| facts.id.as_str()).collect();
+    match ids.len() {
+        0 => Err(unknown(history.state, name)),
+        1 => Ok(found),
+        _ => {
+            let ids: Vec<&str> = ids.into_iter().collect();
+            let why = format!("several ids begin with `{name}`");
+            Err(Refused::no_such_thing(why).hint(format!("one of {}", ids.join(", "))))
+        }
     }
 }
 

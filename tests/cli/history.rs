@@ -77,13 +77,32 @@ fn why_tells_the_ladder_with_its_evidence() {
             .unwrap()
             .starts_with("dev/tester")
     );
-    // By the name of its file too, and by a path to it.
-    for name in ["4.md", ".ai/tx/msgs/4.md"] {
+    // By the name of its file too, by a path to it, and by the beginning of its id.
+    for name in ["4.md", ".ai/tx/msgs/4.md", "reb"] {
         assert_eq!(
             sandbox.tx(["why", name, "--json"]).ok().json()["id"],
             "rebuilt"
         );
     }
+}
+
+#[test]
+fn the_beginning_of_several_ids_is_none_of_them() {
+    let sandbox = Story::told().end();
+    let several = sandbox.tx(["show", "re"]).exits(6);
+    assert!(
+        several.stderr.contains("several ids begin with `re`"),
+        "{}",
+        several.stderr
+    );
+    assert!(
+        several.stderr.contains("one of rebuilt, red"),
+        "{}",
+        several.stderr
+    );
+    // The whole id is not a beginning, and an agent's mesh comes first.
+    assert!(sandbox.tx(["show", "red"]).ok().stdout.contains("red"));
+    sandbox.tx(["why", ""]).exits(6);
 }
 
 #[test]

@@ -133,8 +133,11 @@ fn an_agent_outlives_its_tmux_server() {
         let _case = Case::of(runtime, mode, "kill -9 of tmux in mid-turn");
         let at_work = in_mid_turn(&team, runtime);
         kill(team.tmux_pids());
-        // A turn goes on without its terminal.
-        kill(naming(&at_work));
+        // A turn goes on without its terminal; what a pane ran may be gone with it.
+        let left = naming(&at_work);
+        if !left.is_empty() {
+            kill(left);
+        }
         team.wrote("done");
         let told = team.deliveries();
         assert!(told.len() <= 2, "{runtime} {mode}: {told:?}");
