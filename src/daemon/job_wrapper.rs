@@ -79,11 +79,11 @@ fn supervise(attempt: &AttemptFolder, lock: &File) -> io::Result<Ended> {
         Err(error) => return Ok(Ended::NotStarted(not_started(&spec, &error))),
     };
     let mut outputs = [
-        Output {
+        KeptOutput {
             from: child.stdout.take().map(|pipe| OwnedFd::from(pipe).into()),
             kept: Kept::new(attempt.stdout(), Keep::Beginning),
         },
-        Output {
+        KeptOutput {
             from: child.stderr.take().map(|pipe| OwnedFd::from(pipe).into()),
             kept: Kept::new(attempt.stderr(), Keep::End),
         },
@@ -101,7 +101,7 @@ fn supervise(attempt: &AttemptFolder, lock: &File) -> io::Result<Ended> {
 }
 
 /// One of the two outputs of a program.
-struct Output {
+struct KeptOutput {
     /// `None` once it has ended.
     from: Option<File>,
     kept: Kept,
@@ -109,7 +109,7 @@ struct Output {
 
 /// Keep the output of a program until it has ended and its output is complete. Its background
 /// processes may go on printing.
-fn keep_outputs(child: &mut Child, outputs: &mut [Output]) -> io::Result<ExitStatus> {
+fn keep_outputs(child: &mut Child, outputs: &mut [KeptOutput]) -> io::Result<ExitStatus> {
     let mut looked = Instant::now();
     let mut deadline = None;
     while outputs.iter().any(|output| output.from.is_some()) {
@@ -126,7 +126,7 @@ fn keep_outputs(child: &mut Child, outputs: &mut [Output]) -> io::Result<ExitSta
 }
 
 /// Wait for output, and keep what is there. False if nothing comes for a while.
-fn keep_ready(outputs: &mut [Output]) -> io::Result<bool> {
+fn keep_ready(outputs: &mut [KeptOutput]) -> io::Result<bool> {
     let open = outputs.iter().filter_map(|output| output.from.as_ref());
     let mut open: Vec<PollFd> = open.map(|from| PollFd::new(from, PollFlags::IN)).collect();
     let wait = Timespec::try_from(LAST_OUTPUT).map_err(io::Error::other)?;

@@ -198,12 +198,9 @@ impl Pane {
             &self.state,
             PaneState::Submitted(submitted) if submitted.text.turn == Some(*turn)
         );
-        // The screen may still show the turn before: until it shows the work, on a machine with
-        // much to do for long.
-        let settled = match saw {
-            Saw::Hook(Hook::TakenUp(_)) => self.at + LAUNCHES,
-            _ => self.at + TAKES,
-        };
+        // The screen may still show the previous turn. On a busy machine that can take long.
+        let by_hook = matches!(saw, Saw::Hook(Hook::TakenUp(_)));
+        let settled = self.at + if by_hook { LAUNCHES } else { TAKES };
         if is_submitted {
             self.take_up(acts);
             self.settled = settled;

@@ -59,7 +59,8 @@ fn what_cannot_work_is_an_error_everywhere_and_nothing_is_sent_to_it() {
 #[test]
 fn a_prompt_or_a_config_that_cannot_be_read_is_an_error_before_anything_is_sent() {
     let folder = |sandbox: &Sandbox, name: &str| sandbox.path().join("meshes/m").join(name);
-    let make: [(&str, &dyn Fn(&Sandbox)); 4] = [
+    type Make<'a> = &'a dyn Fn(&Sandbox);
+    let make: [(&str, Make); 4] = [
         ("is not a file", &|s| pipe(&folder(s, "p.md"))),
         ("is larger than 256 KiB", &|s| {
             s.write("meshes/m/p.md", vec![b'x'; 300_000]);

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::checks::{file_has_changed, fill_variables, is_on_branch};
-use super::program::{GIT_JOB, LeftRunning, OutputPart, Program, ProgramLimits};
+use super::program::{GIT_JOB, JobProgram, LeftRunning, OutputPart, ProgramLimits};
 use super::wrapper::Wrappers;
 use super::{Batch, JobInput, folders};
 use crate::daemon::attempt::AttemptFolder;
@@ -106,7 +106,7 @@ async fn run_all(
 /// A job with everything that its run needs.
 enum PreparedJob {
     /// The error says why it cannot run.
-    Program(Result<Program, String>),
+    Program(Result<JobProgram, String>),
     /// Done by the daemon itself.
     Inside(Box<dyn FnOnce() -> JobResult + Send>),
     Commit(PathBuf, String),
@@ -116,7 +116,7 @@ enum PreparedJob {
 enum RanJob {
     Known(JobResult),
     /// Its result is in its records.
-    Recorded(Program),
+    Recorded(JobProgram),
 }
 
 impl RanJob {
@@ -170,7 +170,7 @@ impl BatchPlace<'_> {
         };
         let program = |spec: LaunchSpec, time: Seconds, output: OutputPart| {
             let limits = ProgramLimits { time, output };
-            PreparedJob::Program(Program::prepare(attempt, &spec, &stdin, limits))
+            PreparedJob::Program(JobProgram::prepare(attempt, &spec, &stdin, limits))
         };
         match job {
             Job::Gate { program: gate, .. } => {

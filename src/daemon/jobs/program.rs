@@ -45,20 +45,20 @@ pub(super) enum OutputPart {
 }
 
 /// A program of a job, laid out to be run.
-pub(super) struct Program {
+pub(super) struct JobProgram {
     attempt: AttemptFolder,
     limits: ProgramLimits,
     earlier: EarlierRun,
 }
 
-impl Program {
+impl JobProgram {
     /// Lay out a program in its folder, unless it has already ended or is still running.
     pub(super) fn prepare(
         attempt: AttemptFolder,
         spec: &LaunchSpec,
         stdin: &str,
         limits: ProgramLimits,
-    ) -> Result<Program, String> {
+    ) -> Result<JobProgram, String> {
         let earlier = earlier_run(&attempt);
         let earlier = earlier.map_err(|error| format!("what it left cannot be read: {error}"))?;
         if matches!(earlier, EarlierRun::None) {
@@ -69,7 +69,7 @@ impl Program {
             let made = attempt.make().and_then(|()| attempt.prepare(spec, stdin));
             made.map_err(|error| format!("it cannot be laid out: {error}"))?;
         }
-        Ok(Program {
+        Ok(JobProgram {
             attempt,
             limits,
             earlier,

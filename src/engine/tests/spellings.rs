@@ -708,7 +708,7 @@ fn every_example_in_the_docs_runs_as_they_say() {
     let mut configs = documented();
     for (name, lines, expected, result) in examples {
         let is_it = |config: &&str| config.starts_with(&format!("mesh: {name}\n"));
-        let place = configs.iter().position(|config| is_it(config));
+        let place = configs.iter().position(is_it);
         let config = configs.remove(place.unwrap_or_else(|| panic!("{name} is not there")));
         check(config, &lines, expected, result);
     }

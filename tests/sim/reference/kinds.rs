@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tx::model::{Address, Envelope, Kind, Mesh, Opener};
+use tx::model::{Address, Envelope, Kind, Mesh, Opener, OutcomeWord};
 
 use super::names::Means;
 use super::route::{Goes, Opens, Outcome, Wanted, goes, table};
@@ -103,7 +103,7 @@ impl Model {
         let opener = Opener::Complete(said.from.agent.clone());
         let mesh = self.meshes.get(&said.from.mesh);
         let mut blocks = mesh.into_iter().flat_map(|mesh| &mesh.blocks);
-        let complete = said.status.as_ref().is_some_and(|word| word.is_complete());
+        let complete = said.status.as_ref().is_some_and(OutcomeWord::is_complete);
         complete && blocks.any(|block| block.opens_for.contains(&opener))
     }
 
