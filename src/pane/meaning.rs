@@ -90,11 +90,16 @@ impl Pane {
             | PaneState::Ending { .. }
             | PaneState::Gone { .. } => false,
         };
-        match saw {
-            Saw::Screen(view) if has_turn => logged_out(&self.setup.screen, &view.screen),
-            Saw::Hook(Hook::LoggedOut(said)) if has_turn => Some(said.clone()),
-            _ => None,
+        if !has_turn {
+            return None;
         }
+        if let Saw::Hook(Hook::LoggedOut(said)) = saw {
+            return Some(said.clone());
+        }
+        let Saw::Screen(view) = saw else {
+            return None;
+        };
+        logged_out(&self.setup.screen, &view.screen)
     }
 
     /// What a look shows. A limit whose time is over does not count.

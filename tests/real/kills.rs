@@ -207,7 +207,7 @@ fn killed(cli @ (name, mode): Cli) {
         _ => "You were cut off",
     };
     let requests = team.asked(name);
-    let turns = requests.iter().map(|request| request.to_string());
+    let turns = requests.iter().map(ToString::to_string);
     let resumed = turns.rev().find(|turns| turns.contains(again));
     let resumed = resumed.unwrap_or_else(|| panic!("{what}: it was not told"));
     assert!(resumed.contains("a known task"), "{what}: {resumed}");
