@@ -44,11 +44,13 @@ impl State {
     }
 
     pub(super) fn enqueue_item(&mut self, to: &Address, item: Item, priority: Priority) {
+        for number in &item.messages {
+            self.take_place(*number, to, item.place.as_ref());
+        }
         if self.agent(to).is_none() {
             return self.park_item(to, item, "its recipient is no longer there");
         }
         for number in &item.messages {
-            self.take_place(*number, to, item.place.as_ref());
             let key = (to, item.place.as_ref());
             self.record_step(*number, key, Step::Queued, None);
         }
