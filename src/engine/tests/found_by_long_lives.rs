@@ -62,3 +62,18 @@ fn joined_results_that_are_retried_while_they_wait_are_one_delivery() {
     play.finish("dev/j", "joined");
     play.all_over();
 }
+
+#[test]
+fn what_comes_for_a_member_that_a_reload_has_removed_is_parked() {
+    let block = "parallelism: [{agents: [a, b], entry: s, exit: j}]\nrouting: {s: {more: {a: x}}}\n";
+    let mut play = Play::new(&[&mesh("dev", &["s", "a", "b", "j"], block)]);
+    play.task("dev/s", "t");
+    play.take_up("dev/s");
+    play.drop(from("dev/s").id("o").status("complete"));
+    play.drop(from("dev/s").id("again").status("more"));
+    play.load(&mesh("dev", &["s", "b", "j"], ""), false);
+    play.idle("dev/s");
+    for id in ["o", "again"] {
+        assert_eq!(play.step(id, "dev/a"), Step::Parked, "{id}");
+    }
+}
