@@ -170,12 +170,7 @@ impl State {
             Some(held) => held.facts.clone(),
             None => facts,
         };
-        let parked: Vec<Delivery> = facts
-            .deliveries
-            .iter()
-            .filter(|delivery| delivery.step() == Step::Parked && is_of(delivery, member))
-            .cloned()
-            .collect();
+        let parked = parked_deliveries(&facts, member);
         // A machine retries its own deliveries, except a late outcome.
         let is_late = self.is_late_for_parked_stage(&facts);
         let (at_machine, parked): (Vec<Delivery>, Vec<Delivery>) = parked
@@ -311,9 +306,7 @@ impl State {
         self.forget_parked(number);
         let why = "a person dropped it";
         let held = self.messages.facts(number);
-        let parked = held.unwrap_or(&facts).deliveries.iter();
-        let parked = parked.filter(|d| d.step() == Step::Parked && is_of(d, member));
-        let parked: Vec<Delivery> = parked.cloned().collect();
+        let parked = parked_deliveries(held.unwrap_or(&facts), member);
         // A machine drops its own deliveries.
         let is_at_machine = |delivery: &Delivery| {
             held.is_some_and(|held| held.is_at_machine(delivery))
@@ -391,7 +384,19 @@ impl State {
     }
 }
 
-/// Is it the work of this member? `None` means any.
-fn is_of(delivery: &Delivery, member: Option<u32>) -> bool {
-    member.is_none() || delivery.member().map(|member| member.index) == member
+/// The parked deliveries of a dead letter that a person means: those of one member, or all. A block
+/// that never opened has no members yet, so all of its deliveries are meant.
+fn parked_deliveries(facts: &MessageRecord, member: Option<u32>) -> Vec<Delivery> {
+    let member = match &facts.way {
+        Some(Forwarding::FanOut { .. }) => None,
+        Some(
+            Forwarding::On | Forwarding::Join(_) | Forwarding::Verdict | Forwarding::Machine(_),
+        )
+        | None => member,
+    };
+    let is_meant = |delivery: &&Delivery| {
+        delivery.step() == Step::Parked
+            && (member.is_none() || delivery.member().map(|member| member.index) == member)
+    };
+    facts.deliveries.iter().filter(is_meant).cloned().collect()
 }

@@ -65,7 +65,8 @@ fn joined_results_that_are_retried_while_they_wait_are_one_delivery() {
 
 #[test]
 fn what_comes_for_a_member_that_a_reload_has_removed_is_parked() {
-    let block = "parallelism: [{agents: [a, b], entry: s, exit: j}]\nrouting: {s: {more: {a: x}}}\n";
+    let block =
+        "parallelism: [{agents: [a, b], entry: s, exit: j}]\nrouting: {s: {more: {a: x}}}\n";
     let mut play = Play::new(&[&mesh("dev", &["s", "a", "b", "j"], block)]);
     play.task("dev/s", "t");
     play.take_up("dev/s");
@@ -75,5 +76,21 @@ fn what_comes_for_a_member_that_a_reload_has_removed_is_parked() {
     play.idle("dev/s");
     for id in ["o", "again"] {
         assert_eq!(play.step(id, "dev/a"), Step::Parked, "{id}");
+    }
+}
+
+#[test]
+fn a_block_that_never_opened_is_retried_as_a_whole() {
+    let table =
+        "routing_mode: dispatcher\nmax_mesh_messages: 0\nrouting:\n  s: [a, b, { complete: j }]\n";
+    let mut play = Play::new(&[&mesh("dev", &["s", "a", "b", "j"], table)]);
+    play.task("dev/s", "t");
+    play.take_up("dev/s");
+    play.finish("dev/s", "o");
+    assert_eq!(play.step("o", "dev/a"), Step::Parked);
+    play.retry_member("o", from("dev/s").id("o").status("complete"), Some(1));
+    for member in ["dev/a", "dev/b"] {
+        play.take_up(member);
+        assert_eq!(play.given(member), ["o"]);
     }
 }

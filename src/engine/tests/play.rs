@@ -483,6 +483,11 @@ impl Play {
 
     /// A person gives a dead letter another chance.
     pub(super) fn retry(&mut self, id: &str, msg: Msg) -> Vec<Effect> {
+        self.retry_member(id, msg, None)
+    }
+
+    /// A person gives what was parked of one member, or all of it, another chance.
+    pub(super) fn retry_member(&mut self, id: &str, msg: Msg, member: Option<u32>) -> Vec<Effect> {
         let facts = self.facts(id);
         let first = facts.run.and_then(|run| self.left.get(&run)).cloned();
         self.command(Command::Retry {
@@ -490,7 +495,7 @@ impl Play {
             facts: Box::new(facts),
             envelope: Box::new(msg.envelope),
             rearmatter: msg.rearmatter,
-            member: None,
+            member,
         })
     }
 
