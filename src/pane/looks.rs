@@ -7,7 +7,7 @@ use super::texts::{Delivering, TAKES};
 use crate::engine::{DialogKind, LIMITED, MOST_LIMITED};
 use crate::model::Pattern;
 use crate::runtime::reset;
-use crate::runtime::screen::{Look, Wants};
+use crate::runtime::screen::{Look, Wants, classify};
 
 /// How long a program without hooks may take to begin the turn that it was started with, or to show
 /// the session that it resumes, in milliseconds.
@@ -194,7 +194,6 @@ impl Pane {
     /// The program works.
     pub(super) fn goes_on(&mut self, saw: &Saw, acts: &mut Vec<Act>) {
         self.idle = None;
-        self.limit_is_over = false;
         self.why = "it is at work";
         if let Saw::Screen(_) = saw {
             self.settled = self.settled.min(self.at);
@@ -221,7 +220,7 @@ impl Pane {
         } else if let Saw::Hook(Hook::Asked(dialog)) = &saw {
             dialog.clone()
         } else if let Saw::Screen(view) = &saw
-            && let Look::Dialog { wants, text } = self.classify(view)
+            && let Look::Dialog { wants, text } = classify(&self.setup.screen, &view.screen)
         {
             let kind = match wants {
                 Wants::Permission => DialogKind::Permission,
@@ -283,7 +282,7 @@ impl Pane {
     /// When the limit ends, if the screen says so. That is read once: a day later the same words
     /// would name another day.
     fn reset_on(&self, view: &super::View) -> Option<i64> {
-        let Look::Limited { until: Some(text) } = self.classify(view) else {
+        let Look::Limited { until: Some(text) } = classify(&self.setup.screen, &view.screen) else {
             return None;
         };
         if let PaneState::Limited { until, .. } = self.state {
@@ -336,7 +335,7 @@ impl Pane {
             self.why = "it cannot be looked at";
             return;
         };
-        self.why = match self.classify(view) {
+        self.why = match classify(&self.setup.screen, &view.screen) {
             Look::Unknown(why) => why,
             Look::Dead => "its program is gone",
             Look::Dialog { .. } | Look::Limited { .. } | Look::Busy | Look::Idle if !view.quiet => {

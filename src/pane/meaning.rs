@@ -102,23 +102,13 @@ impl Pane {
         logged_out(&self.setup.screen, &view.screen)
     }
 
-    /// What a look shows. A limit whose time is over does not count.
-    pub(super) fn classify(&self, view: &View) -> Look {
-        if !self.limit_is_over {
-            return classify(&self.setup.screen, &view.screen);
-        }
-        let mut rules = self.setup.screen.clone();
-        rules.limited = None;
-        classify(&rules, &view.screen)
-    }
-
     /// The signal of a look at the screen or the title.
     pub(super) fn look(&self, view: &View) -> PaneSignal {
         // A hook waits for a permission, which the screen may not show.
         if self.requests.asks() {
             return PaneSignal::Dialog;
         }
-        match self.classify(view) {
+        match classify(&self.setup.screen, &view.screen) {
             Look::Dialog { .. } => PaneSignal::Dialog,
             Look::Limited { .. } => PaneSignal::Limited,
             Look::Busy => PaneSignal::Busy,

@@ -62,8 +62,6 @@ pub struct Pane {
     pub(super) wanted: Option<Text>,
     /// The human's reason for a no, which is delivered before that text.
     pub(super) reason: Option<Text>,
-    /// The time of a limit is over, whatever the screen still shows of it.
-    pub(super) limit_is_over: bool,
     /// When its process was started; `None`: it has shown what it does since.
     pub(super) starts: Option<i64>,
     /// Since when the pane was seen idle, and its screen, if it was idle at the last look.
@@ -143,7 +141,6 @@ impl Pane {
             answering: None,
             wanted: None,
             reason: None,
-            limit_is_over: false,
             starts: None,
             idle: None,
             shown: 0,

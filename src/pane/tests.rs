@@ -996,29 +996,6 @@ fn a_limit_that_is_over_may_stay_on_the_screen() {
 }
 
 #[test]
-fn a_text_is_typed_where_a_limit_that_is_over_still_shows() {
-    let mut play = PaneHarness::idle();
-    let shows = |prompt: &str| {
-        let Saw::Screen(mut seen) = screen(prompt) else {
-            panic!("it is a look");
-        };
-        seen.screen.lines.insert(0, "no room".into());
-        seen.screen.cursor = seen.screen.cursor.map(|[x, y]| [x, y + 1]);
-        Saw::Screen(seen)
-    };
-    assert_eq!(play.see(shows("> ")).len(), 1, "it is told");
-    assert_eq!(play.pane.phase(), PanePhase::Limited);
-    assert_eq!(play.see(Saw::Deliver(text(1))), [Act::Look]);
-    assert_eq!(play.see(shows("> ")), [], "its time is not over");
-    play.later(300_000);
-    assert_eq!(play.see(Saw::Deliver(text(1))), [Act::Look]);
-    play.see(shows("> "));
-    play.later(500);
-    let acts = play.see(shows("> "));
-    assert_eq!(acts.last(), Some(&paste(1, true)), "{acts:?}");
-}
-
-#[test]
 fn a_program_that_starts_slowly_is_waited_for() {
     let mut play = PaneHarness::typed_to();
     play.see(Saw::Start { turn: Some(1) });

@@ -48,14 +48,9 @@ impl Pane {
             PaneState::Ready => self.deliver(None, acts),
             PaneState::Delivering(_) | PaneState::Submitted(_) => {}
             // A screen may go on showing a limit that is over.
-            PaneState::Limited { until, .. } if self.at >= *until => {
-                self.limit_is_over = true;
-                if self.has_way_in() {
-                    self.state = PaneState::Ready;
-                    self.deliver(None, acts);
-                } else {
-                    acts.push(Act::Look);
-                }
+            PaneState::Limited { until, .. } if self.at >= *until && self.has_way_in() => {
+                self.state = PaneState::Ready;
+                self.deliver(None, acts);
             }
             PaneState::Starting { runs: true }
             | PaneState::Busy
@@ -226,7 +221,6 @@ impl Pane {
     pub(super) fn has(&mut self, text: &Text, acts: &mut Vec<Act>) {
         (self.state, self.ours, self.shown, self.idle) = (PaneState::Busy, true, 0, None);
         self.perhaps = None;
-        self.limit_is_over = false;
         if let Some(turn) = text.turn {
             self.turn = turn;
             acts.push(Act::Tell(Report::Delivered { turn }));
