@@ -261,12 +261,12 @@ fn lines(project: &Project, name: &str) -> Vec<String> {
 /// Give both agents something that they keep until they are let go on.
 fn give_both(project: &Project) {
     for agent in ["pane", "turn"] {
-        for id in [format!("{agent}-1"), format!("{agent}-2")] {
+        for (number, step) in [(1, Step::Delivered), (2, Step::Queued)] {
+            let id = format!("{agent}-{number}");
             let text = message("core", &format!("stays/{agent}"), &id, "", "x");
             project.drop_file(&format!("{id}.md"), &text);
+            project.wait_for_step(&id, step);
         }
-        project.wait_for_step(&format!("{agent}-1"), Step::Delivered);
-        project.wait_for_step(&format!("{agent}-2"), Step::Queued);
         wait_for("its program to run", || {
             lines(project, &format!("{agent}s")).pop()
         });

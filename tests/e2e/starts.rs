@@ -71,7 +71,9 @@ fn a_mesh_that_an_edit_broke_is_told_in_the_inbox_and_shown_until_it_is_fixed() 
     let inbox = wait_for("news of the mesh", told);
     let path = inbox[0]["path"].as_str().unwrap();
     // The file is written after the commit that the inbox shows.
-    let text = wait_for("the file of the message", || std::fs::read_to_string(path).ok());
+    let text = wait_for("the file of the message", || {
+        std::fs::read_to_string(path).ok()
+    });
     assert!(text.contains("meshes/m/config.yaml"), "{text}");
     assert!(text.contains("error[TX0401]"), "{text}");
     let status = project.json(&["status", "--json"]);
