@@ -13,7 +13,7 @@ use tx::engine::{Event, State};
 use tx::journal::{Error, Reader, Snapshot, Store};
 
 /// The version that this tx writes.
-const NEWEST: u32 = 3;
+const NEWEST: u32 = 4;
 
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
