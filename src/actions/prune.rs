@@ -45,7 +45,8 @@ pub(crate) fn prune(project: &Project, before: i64) -> Result<PruneView, Refused
         Ok(())
     });
     let pruned = pruned.map_err(|error| match error {
-        Error::Busy(_) => Refused::from(error).hint("stop the daemon first: `tx stop`"),
+        Error::Busy(_) => Refused::new("the journal is in use: stop tx to prune it")
+            .hint("`tx stop`, then `tx prune`, then `tx start`; agents keep running"),
         error => Refused::from(error),
     })?;
     // Files from the bus still have their authors' permissions.

@@ -13,11 +13,12 @@ use crate::view::{AskKind, AskView, FoldedJournal, Reason};
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx answer which-colour \"Blue\"")]
 pub(super) struct AnswerArgs {
-    /// Its id, the beginning of that, or who asks [default: the only one, or you choose]
+    /// The id of the question, the beginning of it, or the agent that asks [default: the only open
+    /// question, or you choose]
     #[arg(value_name = "ID", index = 1)]
     id: Option<String>,
 
-    /// The answer; `-` reads it from standard input [default: you are asked for it]
+    /// The answer; `-` reads it from standard input [default: tx asks you for it]
     #[arg(value_name = "TEXT|-", allow_hyphen_values = true, index = 2)]
     text: Option<String>,
 
@@ -170,6 +171,10 @@ fn asked_in_popup(ask: &AskView) -> Result<Option<String>, Refused> {
 fn show(ask: &AskView) -> String {
     let mut question = format!("{} asks: {}\n", ask.from, ask.headline);
     question.extend(ask.more().map(|more| format!("\n{more}\n")));
+    let decides: Vec<String> = ask.decides().collect();
+    if !decides.is_empty() {
+        question += &format!("\n{}\n", decides.join("\n"));
+    }
     question.extend(asks::by_itself(ask).map(|what| format!("\n({what})\n")));
     let question = printable_lines(&question);
     talk(&format!("{}\n", as_fits(&question)));

@@ -44,6 +44,9 @@ fn as_text(ask: &AskView) -> String {
     for line in printable_lines(ask.more().unwrap_or_default()).lines() {
         let _ = writeln!(text, "  {line}");
     }
+    for exit in ask.decides() {
+        let _ = writeln!(text, "  {}", printable(&exit));
+    }
     if let Some(by_itself) = by_itself(ask) {
         let _ = writeln!(text, "  {}", dim(&printable(&by_itself)));
     }

@@ -112,7 +112,9 @@ fn as_text(run: &RunView) -> String {
     if let Some(ask) = &run.ask {
         text = format!("{} waits for you: {}\n", ask.from, ask.headline);
         text.extend(ask.more().map(|more| format!("\n{more}\n")));
-        text += &format!("\n{}\n", ask.command());
+        text.push('\n');
+        text.extend(ask.decides().map(|exit| exit + "\n"));
+        text += &format!("{}\n", ask.command());
     }
     if let Some(over) = &run.over {
         text = format!("{}: {}\n", over.step, over.why);

@@ -83,7 +83,8 @@ pub use infer::{
 pub use jobs::{GitJob, Job, JobEnd, JobEnvironment, JobOwner, JobPlace, JobResult};
 pub use machine::{
     ChangePoint, HeldValue, Machine, MachineEnd, MachineId, MachineMember, MachinePhase,
-    MachineStatus, MachineStep, ParkedWork, StageFacts, StateChange, StateWork, VariableValue,
+    MachineStatus, MachineStep, ParkedWork, StageFacts, StateChange, StateExit, StateWork,
+    VariableValue,
 };
 pub use message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, Source, Step, Totals};
 pub use preview::{Unsendable, preview};

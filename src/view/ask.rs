@@ -21,12 +21,24 @@ pub(crate) struct AskView {
     /// The answer that is used when it expires.
     pub(crate) default: Option<String>,
     pub(crate) expires: Option<Time>,
+    /// What the answer decides, if a workflow asks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) exits: Vec<AskExit>,
     /// The messages it is about: the ask, or the agent's current work.
     #[serde(skip)]
     pub(crate) about: Vec<MessageNo>,
     /// The permission request that waits for a decision, and the process that made it.
     #[serde(skip)]
     pub(crate) request: Option<(AttemptId, u32)>,
+}
+
+/// The next state of a workflow after an answer.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct AskExit {
+    /// The condition as written; `null`: if no condition holds.
+    pub(crate) condition: Option<String>,
+    /// The next state.
+    pub(crate) state: String,
 }
 
 /// What the human has to do.
@@ -47,9 +59,28 @@ impl AskView {
         beyond(&self.headline, &self.body)
     }
 
+    /// What the answer decides, one line for each way.
+    pub(crate) fn decides(&self) -> impl Iterator<Item = String> {
+        self.exits.iter().map(|exit| match &exit.condition {
+            Some(condition) => format!("if {condition}: {}", exit.state),
+            None => format!("otherwise: {}", exit.state),
+        })
+    }
+
+    /// Does the status of the answer decide what follows?
+    fn needs_status(&self) -> bool {
+        let mut conditions = self.exits.iter().filter_map(|exit| exit.condition.as_ref());
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        conditions.any(|text| text.split(|c| !is_name(c)).any(|word| word == "status"))
+    }
+
     /// The command that the human types to handle it.
     pub(crate) fn command(&self) -> String {
         match self.kind {
+            AskKind::AskHuman if self.needs_status() => {
+                let (to, id) = (&self.from, word(&self.id));
+                format!("tx send {to} \"…\" --reply-to {id} --status WORD")
+            }
             AskKind::AskHuman => format!("tx answer {} \"…\"", word(&self.id)),
             AskKind::Permission if self.request.is_some() => {
                 format!("tx answer {} yes|no|\"…\"", word(&self.id))
@@ -99,12 +130,22 @@ pub(crate) fn asks(history: History) -> Result<Vec<AskView>, Error> {
             since: Time(ask.opened),
             default: envelope.and_then(|envelope| envelope.default.clone()),
             expires: ask.due.map(Time),
+            exits: exits(history.state, number),
             about: vec![number],
             request: None,
         });
     }
     asks.extend(of_workers(history.state));
     Ok(asks)
+}
+
+fn exits(state: &State, question: MessageNo) -> Vec<AskExit> {
+    let exits = state.exits_of_question(question).into_iter();
+    let exits = exits.map(|exit| AskExit {
+        condition: exit.condition,
+        state: exit.target.to_string(),
+    });
+    exits.collect()
 }
 
 fn of_workers(state: &State) -> impl Iterator<Item = AskView> {
@@ -127,6 +168,7 @@ fn of_workers(state: &State) -> impl Iterator<Item = AskView> {
             since: Time(worker.since),
             default: None,
             expires,
+            exits: Vec::new(),
             about: work.flat_map(Work::messages).collect(),
             request,
         })

@@ -156,7 +156,7 @@ pub(crate) fn find_messages(history: History, name: &str) -> Result<Vec<MessageR
         _ => {
             let ids: Vec<&str> = ids.into_iter().collect();
             let why = format!("several ids begin with `{name}`");
-            Err(Refused::no_such_thing(why).hint(format!("one of {}", ids.join(", "))))
+            Err(Refused::no_such_thing(why).hint(format!("name one of them: {}", ids.join(", "))))
         }
     }
 }

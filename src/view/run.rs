@@ -37,7 +37,7 @@ pub(crate) struct RunView {
 pub(crate) struct RunEnd {
     /// The message that ended.
     pub(crate) id: MsgId,
-    /// How it ended: rejected, refused, parked, short, dropped, or finished.
+    /// How it ended: rejected, refused, parked, short, dropped, failed, or finished.
     pub(crate) step: &'static str,
     pub(crate) why: String,
 }
@@ -121,7 +121,14 @@ pub(super) fn result_of(
     {
         // The workflow has ended without a result.
         let has_failed = history.run_has_failed(run)?;
-        let mut ended = over(first, "finished", "the run is complete".into());
+        let mut ended = match has_failed {
+            true => over(first, "failed", "the run has failed".into()),
+            false => over(first, "finished", "the run is complete".into()),
+        };
+        let steps = all.iter().filter(|facts| facts.run == Some(run));
+        let steps = steps.flat_map(|facts| &facts.deliveries);
+        let last = steps.filter_map(|delivery| Some(delivery.ladder.last()?.at));
+        ended.at = last.max().map(Time).or(ended.at);
         ended.has_failed = has_failed;
         return Ok(Some(ended));
     }

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::ask::word;
 use crate::engine::MessageNo;
 use crate::journal::{Error, History};
 use crate::model::Address;
@@ -30,6 +31,9 @@ pub(crate) struct FailedMember {
     pub(crate) letter: String,
     pub(crate) agent: Address,
     pub(crate) reason: String,
+    /// Its index in the block.
+    #[serde(skip)]
+    index: u32,
 }
 
 /// All blocks with too few results.
@@ -41,6 +45,7 @@ pub(crate) fn short_blocks(history: History) -> Result<Vec<ShortBlock>, Error> {
             letter: format!("{}.{index}", opener.0),
             agent,
             reason,
+            index,
         });
         let id = history.ids([opener])?;
         Ok(ShortBlock {
@@ -74,7 +79,7 @@ impl ShortBlock {
         first.map_or_else(
             || "tx dlq list".into(),
             |member| {
-                let letter = &member.letter;
+                let letter = word(&format!("{}.{}", self.id, member.index));
                 format!("tx dlq retry {letter}  (or: tx dlq drop {letter})")
             },
         )

@@ -312,7 +312,8 @@ impl TaskView {
         self.state = match (&came.over, came.has_failed) {
             (None, false) => TaskState::Complete,
             (None, true) => TaskState::Failed,
-            (Some(over), _) if over.step == "finished" => TaskState::Ended,
+            (Some(over), false) if over.step == "finished" => TaskState::Complete,
+            (Some(over), true) if over.step == "finished" => TaskState::Ended,
             (Some(over), _) if matches!(over.step, "parked" | "short") => TaskState::Parked,
             (Some(_), _) => TaskState::Failed,
         };

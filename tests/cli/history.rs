@@ -96,7 +96,7 @@ fn the_beginning_of_several_ids_is_none_of_them() {
         several.stderr
     );
     assert!(
-        several.stderr.contains("one of rebuilt, red"),
+        several.stderr.contains("name one of them: rebuilt, red"),
         "{}",
         several.stderr
     );
@@ -386,7 +386,8 @@ routing: { judge: { complete: core } }
     let letters = sandbox.tx(["dlq", "list", "--json"]).ok().json();
     let id = letters[0]["id"].as_str().unwrap();
     assert!(id.ends_with(".1"), "{letters}");
-    let retry = format!("tx dlq retry {id}  (or: tx dlq drop {id})");
+    let named = format!("{}.1", letters[0]["message"].as_str().unwrap());
+    let retry = format!("tx dlq retry {named}  (or: tx dlq drop {named})");
     for words in [&["status"][..], &["runs", "both"], &["why", "par"]] {
         let shown = sandbox.tx(words).ok().stdout;
         for part in [
@@ -406,11 +407,67 @@ routing: { judge: { complete: core } }
     assert_eq!(status["runs"][0]["state"], "parked");
     let listed = sandbox.tx(["dlq", "list"]).ok().stdout;
     assert!(listed.contains("3 tests failed"), "{listed}");
+    assert!(listed.contains(&named), "the same id everywhere: {listed}");
     let asks = sandbox.tx(["asks"]).ok().stdout;
     assert!(
         asks.contains("1 dead letter waits for your decision"),
         "{asks}"
     );
+}
+
+/// A task of a workflow whose state `ask` asks core, up to the question, and the id of that.
+fn asked_by_a_workflow(condition: &str) -> (Story, String) {
+    let mut story = Story::begin();
+    let text = format!(
+        "mesh: rounds
+agents: [{{ name: a, run: [echo, written] }}]
+entry_point: a
+fsm:
+  initial: write
+  states:
+    write: {{ agents: [a], exit: {{ default: ask }} }}
+    ask:
+      agents: [core]
+      exit: {{ when: [{{ condition: '{condition}', target: done }}], default: write }}
+    done: {{ terminal: true }}
+"
+    );
+    story.loads_scripts("rounds", &text);
+    story.drop("1.md", "to: rounds\nfrom: core\nmsg-id: text\n", "A text");
+    story.exits("rounds/a", 0, "written");
+    let state = story.store().state();
+    let (question, ..) = state.asks().next().unwrap();
+    let id = state.message(question).unwrap().facts.id.to_string();
+    (story, id)
+}
+
+#[test]
+fn a_question_of_a_workflow_says_what_the_answer_decides() {
+    for (condition, command) in [
+        ("headline == \"stop\"", "tx answer ID \"…\""),
+        (
+            "status == \"stop\"",
+            "tx send rounds/dispatch \"…\" --reply-to ID --status WORD",
+        ),
+    ] {
+        let (story, id) = asked_by_a_workflow(condition);
+        let asks = story.end().tx(["asks"]).ok().stdout;
+        let command = command.replace("ID", &id);
+        let lines = format!("  if {condition}: done\n  otherwise: write\n  {command}\n");
+        assert!(asks.contains(&lines), "{asks}");
+    }
+}
+
+#[test]
+fn a_run_that_a_workflow_ends_without_a_result_is_complete() {
+    let (mut story, id) = asked_by_a_workflow("headline == \"stop\"");
+    let front = format!("to: rounds/dispatch\nfrom: core\nmsg-id: no-more\nin-reply-to: {id}\n");
+    story.drop("2.md", &front, "stop");
+    let runs = story.end().tx(["runs", "--json"]).ok().json();
+    let run = &runs["runs"][0];
+    assert_eq!(run["state"], "complete", "{run}");
+    let at = |field: &str| run[field].as_str().unwrap().to_owned();
+    assert!(at("ended") > at("given"), "{run}");
 }
 
 #[test]
@@ -445,7 +502,8 @@ fn prune_refuses_while_the_journal_is_written() {
         .sandbox
         .tx(["prune", "--before", "2026-11-16"])
         .exits(1);
-    ran.complains("`tx stop`", 2);
+    ran.complains("`tx stop`", 2)
+        .complains("the journal is in use", 2);
     // Reading minds no writer.
     story.sandbox.tx(["why", "login"]).ok();
 }

@@ -30,7 +30,7 @@ use super::skipped::{is_false, is_zero};
 use crate::model::{Address, Feature, Name, Priority, StateName, VariableName};
 
 pub use change::{ChangePoint, StateChange};
-pub use shown::{MachineMember, MachineStatus, StageFacts};
+pub use shown::{MachineMember, MachineStatus, StageFacts, StateExit};
 
 /// The open machines, by the messages that began them and their meshes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use crate::engine::lines::first_line;
 use crate::engine::message_record::{Delivery, MessageNo};
 use crate::engine::state::State;
 use crate::engine::work::WorkflowPlace;
-use crate::model::{Address, StateName, VariableName};
+use crate::model::{Address, StateName, StateRules, VariableName};
 
 /// The status of a machine.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,6 +47,15 @@ pub struct MachineMember {
     pub succeeded: bool,
     /// Is a worker working on it?
     pub working: bool,
+}
+
+/// A way out of a state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateExit {
+    /// The condition as written; `None`: if no condition holds.
+    pub condition: Option<String>,
+    /// The next state.
+    pub target: StateName,
 }
 
 /// What the agent of a stage is told about its machine.
@@ -91,6 +100,28 @@ impl State {
     /// An open machine.
     pub fn machine(&self, id: &MachineId) -> Option<&Machine> {
         self.machines.get(id)
+    }
+
+    /// The ways out of the state that asked core this question. The answer decides between them.
+    pub fn exits_of_question(&self, question: MessageNo) -> Vec<StateExit> {
+        let id = self.machines.asking(question);
+        let found = id.as_ref().and_then(|id| {
+            let machine = self.machines.get(id)?;
+            let states = &self.around(id, machine)?.rules.states;
+            states.get(machine.state.as_ref()?)
+        });
+        let Some(StateRules { exit, .. }) = found else {
+            return Vec::new();
+        };
+        let conditions = exit.when.iter().map(|when| StateExit {
+            condition: Some(when.text.trim().to_owned()),
+            target: when.target.clone(),
+        });
+        let default = exit.default.iter().map(|target| StateExit {
+            condition: None,
+            target: target.clone(),
+        });
+        conditions.chain(default).collect()
     }
 
     fn status_of(&self, id: MachineId, machine: &Machine) -> MachineStatus {
