@@ -14,7 +14,7 @@ use crate::format::report::printable;
 use crate::model::Address;
 use crate::project::{Catalogue, Project};
 use crate::tmux;
-use crate::view::agent_of;
+use crate::view::{agent_of, shell_word};
 
 /// The human's session.
 const CORE: &str = "core";
@@ -59,7 +59,8 @@ pub(super) fn run(context: &Context, verb: &AttachArgs) -> Result<Exit, Refused>
     let agent = agent.transpose()?;
     let panes = Panes::of(&project)?;
     // Without a daemon, existing windows can be viewed, but nothing new is opened.
-    if daemon::running(&project).is_none() {
+    let is_alone = daemon::running(&project).is_none();
+    if is_alone {
         let there = match agent {
             Some(_) => panes.is_there(),
             None => panes.run(&["has-session", "-t", CORE_ONLY]).is_ok(),
@@ -73,6 +74,10 @@ pub(super) fn run(context: &Context, verb: &AttachArgs) -> Result<Exit, Refused>
         Some(agent) => {
             let agents = panes.agents();
             let (pane, session) = agents.need(agent)?;
+            if !is_alone && is_on_terminal() {
+                // The key that goes back needs the session. The window can be viewed without it.
+                let _ = make_core(&project, &panes);
+            }
             bind_keys(&project, &panes);
             let select = ["select-window", "select-pane"].map(|select| vec![select, "-t", pane]);
             let typing = typing_now(&project, &panes, agent, pane);
@@ -158,7 +163,7 @@ fn make_core(project: &Project, panes: &Panes) -> Result<(), Refused> {
         program = vec!["env", alone];
     }
     let made = open_core(project, panes, &program, is_shell).map_err(|why| {
-        let failure = Refused::new(format!("the core session cannot be made: {why}"));
+        let failure = Refused::new(format!("the core session cannot be created: {why}"));
         failure.hint("`tx doctor` says what is wrong")
     })?;
     let Some(pane) = made else { return Ok(()) };
@@ -233,6 +238,10 @@ fn open_core(
     }
 }
 
+fn is_on_terminal() -> bool {
+    std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+}
+
 /// Become a tmux client of a session, or switch the client that this runs in. Inside another tmux,
 /// this nests.
 fn go(
@@ -248,7 +257,7 @@ fn go(
         let tmux = tmux.to_string_lossy();
         tmux.split(',').next().map(Path::new) == Some(socket)
     });
-    let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let is_terminal = is_on_terminal();
     let how = if inside {
         "switch-client"
     } else {
@@ -274,12 +283,12 @@ fn go(
         }
         false if is_terminal => panes.server().asked(&commands),
         true | false => {
-            let socket = printable(&socket.to_string_lossy());
+            let socket = shell_word(&printable(&socket.to_string_lossy()));
             if let Some(says) = says {
                 talk(&format!("{}\n", printable(says)));
             }
             talk(&format!(
-                "to see it, in a terminal of its own: tmux -S {socket} attach -t '{target}'\n"
+                "to see it, type this in a terminal: tmux -S {socket} attach -t '{target}'\n"
             ));
             return Ok(Exit::Done);
         }

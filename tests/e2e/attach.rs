@@ -73,6 +73,12 @@ fn attach_goes_to_the_pane_of_just_that_agent() {
                 .any(|c| c.ends_with(&format!(" {pane}")))
                 .then_some(())
         });
+        let sessions = tmux(
+            project.socket(),
+            &["list-sessions", "-F", "#{session_name}"],
+        );
+        let has_core = sessions.lines().any(|name| name == "core");
+        assert!(has_core, "the way back leads nowhere: {sessions}");
         let told = project.tx(&["attach", agent]);
         let told = String::from_utf8_lossy(&told.stderr).into_owned();
         assert!(told.contains(&format!("attach -t '{pane}'")), "{told}");

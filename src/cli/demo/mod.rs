@@ -147,9 +147,9 @@ const SCENES: [Scene; 5] = [
 
 const NEXT: &str = "\
 Next:
-  tx init         a project of your own, with a mesh to start from
-  tx mesh list    the meshes that come with tx
-  tx start        its daemon, and you in its core session
+  tx init         create a project of your own, with a mesh to start from
+  tx mesh list    list the meshes that come with tx
+  tx start        start the daemon, and go to the core session
 ";
 
 pub(super) fn run(context: &Context, _: &DemoArgs) -> Result<Exit, Refused> {

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use crate::actions::{Panes, end_agents, stop_daemon};
 use crate::format::report::printable;
 use crate::project::{Project, write_numbered};
-use crate::view::Refused;
+use crate::view::{Refused, shell_word};
 
 /// How many lines of the daemon's log are shown after an error.
 const LAST: usize = 20;
@@ -69,7 +69,7 @@ impl DemoProject {
             Ok(DemoProject { folder, project })
         });
         made.map_err(|error: io::Error| {
-            let hint = "see that the folder for temporary files, TMPDIR, has room and is yours";
+            let hint = "check that the folder for temporary files, TMPDIR, has room and is yours";
             Refused::new(format!("a project for the demo cannot be created: {error}")).hint(hint)
         })
     }
@@ -77,7 +77,7 @@ impl DemoProject {
     /// How to see the panes.
     pub(super) fn attach(&self) -> Result<String, Refused> {
         let panes = Panes::of(&self.project)?;
-        let socket = printable(&panes.server().socket.to_string_lossy());
+        let socket = shell_word(&printable(&panes.server().socket.to_string_lossy()));
         Ok(format!("tmux -S {socket} attach"))
     }
 
