@@ -22,8 +22,8 @@ pub(super) use examples::example_names;
 pub(super) struct InitArgs {
     /// The folder, created if necessary [default: this one]
     dir: Option<PathBuf>,
-    /// Make a team of two agents, run by this: claude, codex or command; two with a comma;
-    /// auto: the first that is installed and logged in [default: a hello mesh]
+    /// Create a team of two agents that this runs: claude, codex, command …; two names with a comma;
+    /// auto: the first CLI that is installed and logged in [default: a hello mesh]
     #[arg(long, value_name = "NAME")]
     runtime: Option<String>,
     /// Copy an example: fan-out, first-mesh, graded, hello, own-runtime, pipeline, python-agent
@@ -97,7 +97,7 @@ pub(super) fn run(context: &Context, verb: InitArgs) -> Result<Exit, Refused> {
     let mut written = WrittenFiles::default();
     match (&choice, &example) {
         (None, Some(example)) => {
-            written.add(&root, example.files())?;
+            written.add(&root, example.files_beside(&root))?;
             written.add(
                 &root,
                 FILES[..2]
@@ -129,10 +129,8 @@ pub(super) fn run(context: &Context, verb: InitArgs) -> Result<Exit, Refused> {
     let preferred = runtimes().preferred().to_owned();
     let text = |_: &_| {
         if let Some(example) = &example {
-            let read = format!(
-                "\nNext: README.md of the example ({}) says what to type.\n",
-                example.name
-            );
+            let read = example.readme_beside(&root);
+            let read = format!("\nNext: {read} says what to type.\n");
             return written.report() + &read;
         }
         let team = choice
@@ -259,7 +257,7 @@ fn cannot_write(path: &Path, error: &std::io::Error) -> Refused {
         std::io::ErrorKind::NotADirectory => {
             "a file is where a folder should be: move it away, then try again"
         }
-        _ => "see that the folder is yours and the disk has room, then try again",
+        _ => "check that the folder is yours and the disk has room, then try again",
     };
     Refused::new(format!("{} cannot be written: {error}", short(path))).hint(hint)
 }

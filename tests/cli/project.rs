@@ -36,6 +36,26 @@ fn init_never_overwrites() {
 }
 
 #[test]
+fn the_readme_of_an_example_does_not_hide_behind_that_of_the_project() {
+    for (own, readme) in [(Some("mine"), "README-graded.md"), (None, "README.md")] {
+        let sandbox = Sandbox::empty();
+        let own = own.map(|text| sandbox.write("README.md", text));
+        let ran = sandbox.tx(["init", "--example", "graded"]).ok();
+        assert!(
+            ran.stdout
+                .ends_with(&format!("\nNext: {readme} says what to type.\n")),
+            "{}",
+            ran.stdout
+        );
+        let text = fs::read_to_string(sandbox.path().join(readme)).unwrap();
+        assert!(text.starts_with("# Graded"), "{text}");
+        if let Some(own) = own {
+            assert_eq!(fs::read_to_string(own).unwrap(), "mine");
+        }
+    }
+}
+
+#[test]
 fn init_makes_the_folder_it_is_given() {
     let sandbox = Sandbox::empty();
     let ran = sandbox.tx(["init", "a/b"]).ok();

@@ -1,12 +1,17 @@
 //! `tx init --example`: the small projects of `examples/`, built into the program.
 
+use std::path::Path;
+
 use super::Refused;
 use crate::model::did_you_mean;
+
+const README: &str = "README.md";
 
 macro_rules! example {
     ($name:literal: $($path:literal),* $(,)?) => {
         Example {
             name: $name,
+            readme: concat!("README-", $name, ".md"),
             files: &[$((
                 $path,
                 include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/", $name, "/", $path)),
@@ -18,6 +23,8 @@ macro_rules! example {
 /// A small project.
 pub(super) struct Example {
     pub(super) name: &'static str,
+    /// The name of its README beside another one.
+    readme: &'static str,
     files: &'static [(&'static str, &'static str)],
 }
 
@@ -50,6 +57,26 @@ pub(super) fn find(name: &str) -> Result<&'static Example, Refused> {
 }
 
 impl Example {
+    /// Its files. Its README has another name where the project has a README of its own.
+    pub(super) fn files_beside(&self, root: &Path) -> Vec<(&'static str, String)> {
+        let readme = self.readme_beside(root);
+        let files = self.files().map(|(path, text)| match path {
+            README => (readme, text),
+            path => (path, text),
+        });
+        files.collect()
+    }
+
+    /// The name of its README in a project.
+    pub(super) fn readme_beside(&self, root: &Path) -> &'static str {
+        let own = self.files().find(|(path, _)| *path == README);
+        let there = std::fs::read_to_string(root.join(README));
+        match (there, own) {
+            (Ok(there), Some((_, own))) if there != own => self.readme,
+            _ => README,
+        }
+    }
+
     /// Its files: path in the project, text.
     pub(super) fn files(&self) -> impl Iterator<Item = (&'static str, String)> {
         self.files
@@ -61,7 +88,7 @@ impl Example {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
-    use std::path::{Path, PathBuf};
+    use std::path::PathBuf;
 
     use super::*;
 
