@@ -67,8 +67,10 @@ impl Composed {
             .and_then(|()| write_numbered(&folder, &name, &self.text))
             .map_err(|error| {
                 let hint = match folder.is_dir() {
-                    true => "nothing was sent; see that the folder is yours and the disk has room",
-                    false => "nothing was sent; see that it is a folder, and not something else",
+                    true => {
+                        "nothing was sent; check that the folder is yours and the disk has room"
+                    }
+                    false => "nothing was sent; check that it is a folder, and not something else",
                 };
                 let shown = folder.strip_prefix(&project.root).unwrap_or(&folder);
                 Refused::new(format!("{} cannot be written to: {error}", shown.display()))

@@ -154,5 +154,5 @@ pub(crate) fn end_agents(project: &Project) -> Result<BTreeSet<Address>, Refused
 
 fn unreadable(error: std::io::Error) -> Refused {
     Refused::new(format!("cannot find out what runs here: {error}"))
-        .hint("see that .ai/tx/run is yours, then try again")
+        .hint("check that .ai/tx/run is yours, then try again")
 }

@@ -18,21 +18,21 @@ pub(super) enum DlqArgs {
     /// List the dead letters (the default)
     #[command(after_help = "Example: tx dlq list")]
     List,
-    /// Show one: its steps and its text
+    /// Show a dead letter: its steps and its text
     #[command(after_help = "Example: tx dlq show fix-the-login-3f9a1c")]
     Show {
         /// Its msg-id; `.1` after it means member 1 of a block
         #[arg(value_name = "ID")]
         id: String,
     },
-    /// Retry one, regardless of limits
+    /// Retry a dead letter, regardless of limits
     #[command(after_help = "Example: tx dlq retry fix-the-login-3f9a1c")]
     Retry {
         /// Its msg-id; `.1` after it means member 1 of a block
         #[arg(value_name = "ID")]
         id: String,
     },
-    /// Drop one for good
+    /// Drop a dead letter for good
     #[command(after_help = "Example: tx dlq drop fix-the-login-3f9a1c")]
     Drop {
         /// Its msg-id; `.1` after it means member 1 of a block

@@ -58,7 +58,10 @@ impl Exit {
         (Exit::NotAProject, "this is not a tx project"),
         (Exit::NoDaemon, "tx is not running, and it is needed"),
         (Exit::TimedOut, "it took too long"),
-        (Exit::NoSuchThing, "there is no such thing"),
+        (
+            Exit::NoSuchThing,
+            "there is no such agent, message, question …; or tx refused to send",
+        ),
     ];
 }
 

@@ -41,7 +41,7 @@ pub(super) const EVERYWHERE: [(&str, &str); 4] = [
     ),
     (
         "    --json",
-        "Answer in JSON: one document, or one a line where it streams",
+        "Answer in JSON: one document, or one per line where it streams",
     ),
     (
         "    --color WHEN",

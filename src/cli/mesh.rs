@@ -44,7 +44,7 @@ pub(super) enum MeshArgs {
     Check {
         /// Meshes, or paths of configs [default: all of the project's]
         meshes: Vec<String>,
-        /// Warnings count as findings
+        /// Exit with 1 for warnings too
         #[arg(long)]
         strict: bool,
     },
@@ -66,7 +66,7 @@ pub(super) enum MeshArgs {
         /// The agent, or a mesh for its entry point
         #[arg(value_name = "MESH/AGENT")]
         agent: String,
-        /// As it works in this state of the mesh's machine
+        /// Show what it is told in this state of the mesh's machine
         #[arg(long)]
         state: Option<String>,
     },

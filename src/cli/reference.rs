@@ -11,14 +11,15 @@ use super::help::{EVERYWHERE, GROUPS, command};
 use super::schema;
 
 /// The environment that tx reads, and that agents get.
-const ENVIRONMENT: [(&str, &str); 9] = [
+const ENVIRONMENT: [(&str, &str); 10] = [
     (
         "TX_ROOT",
-        "The project's folder, where `-C` does not name it. Agents get it.",
+        "The project's folder, unless `-C` names one. Agents get it too.",
     ),
     (
         "TX_AGENT",
-        "In an agent's environment: its `mesh/agent`. `tx send` and `tx answer` speak as that agent.",
+        "In an agent's environment: its `mesh/agent`. `tx send` speaks as that agent; `tx answer` \
+         refuses, because only the human answers.",
     ),
     (
         "TX_MSG_ID",
@@ -30,13 +31,20 @@ const ENVIRONMENT: [(&str, &str); 9] = [
         "In an agent's environment: the folder it works in.",
     ),
     (
+        "TX_WORKSPACE",
+        "In an agent's environment: the workspace of its mesh, if it has one.",
+    ),
+    (
         "TX_LOG",
         "`debug` makes the daemon log more. The log is in `.ai/tx/logs/`.",
     ),
-    ("NO_COLOR", "Any text: no colours, like `--color never`."),
+    (
+        "NO_COLOR",
+        "If it has a value: no colours, like `--color never`.",
+    ),
     (
         "TMUX",
-        "Set by tmux: `tx start` and `tx attach` see that they run inside of one.",
+        "Set by tmux: tells `tx start` and `tx attach` that they run inside tmux.",
     ),
     (
         "SHELL",
@@ -55,8 +63,8 @@ pub fn reference() -> String {
         "# The command line\n\n\
          This page is generated from the program (`TX_UPDATE=1 cargo test --test cli reference`). \
          `tx help VERB` prints the same.\n\n\
-         Answers go to standard output, talk and errors to standard error. Verbs that only read work \
-         without a daemon. `tx` alone in a project is `tx status`.\n\n\
+         Answers go to standard output, progress and errors to standard error. Verbs that only read \
+         work without a daemon. `tx` alone in a project is `tx status`.\n\n\
          ## Every verb\n\n| option | |\n|---|---|\n",
     );
     for (option, what) in EVERYWHERE {
@@ -79,8 +87,8 @@ pub fn reference() -> String {
         let _ = writeln!(page, "| `{name}` | {what} |");
     }
     page += "\n## JSON\n\n\
-             With `--json` an answer is one document, or one a line where it streams. More fields may \
-             come, none goes. [answers.schema.json](answers.schema.json) has the types; in short \
+             With `--json` an answer is one document, or one per line where it streams. New versions may \
+             add fields and never remove one. [answers.schema.json](answers.schema.json) has the types; in short \
              (`?`: may be null or absent; `[…]`: a list):\n\n";
     let schema = schema();
     let none = Map::new();

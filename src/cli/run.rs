@@ -79,7 +79,7 @@ fn start_log(project: &Project, watched: bool) -> Result<(), Refused> {
             appender,
         })
         .map_err(|error| {
-            let hint = "see that the folder is yours and the disk has room, then try again";
+            let hint = "check that the folder is yours and the disk has room, then try again";
             Refused::new(format!("{} cannot be written: {error}", short(&folder))).hint(hint)
         })?;
     let level = match std::env::var("TX_LOG").as_deref() {
@@ -145,7 +145,7 @@ impl From<FatalError> for Refused {
                 let place = copy.with_file_name("state").join("journal.db");
                 let (copy, place) = (copy.display(), place.display());
                 let hint = format!(
-                    "`mv {copy} {place}` goes on where it was; to begin again, remove it and move `.ai/tx/msgs` away"
+                    "`mv {copy} {place}` continues where it was; to begin again, remove it and move `.ai/tx/msgs` away"
                 );
                 return Refused::new(stopped.to_string()).hint(hint);
             }

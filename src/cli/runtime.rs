@@ -19,13 +19,13 @@ pub(super) enum RuntimeArgs {
     /// List the runtimes (the default)
     #[command(after_help = "Example: tx runtime list")]
     List,
-    /// Show the definition of one
+    /// Show the definition of a runtime
     #[command(after_help = "Example: tx runtime show claude")]
     Show {
         /// Its name
         name: String,
     },
-    /// Classify a captured screen
+    /// Say what a captured screen shows: idle, busy, a dialog, a limit
     #[command(after_help = "Example: tmux capture-pane -p | tx runtime classify claude")]
     Classify {
         /// The runtime that the screen is of

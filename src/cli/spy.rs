@@ -9,7 +9,7 @@ use crate::view::{EventFilter, EventView, Events};
 /// How many of the last events are shown.
 const LAST: usize = 20;
 
-/// Show events, one per line; --json has all their effects
+/// Show events, one per line; with --json, also all their effects
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx spy -f --agent dev/worker")]
 pub(super) struct SpyArgs {

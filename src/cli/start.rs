@@ -66,7 +66,7 @@ pub(super) fn start(project: &Project) -> Result<Started, Refused> {
         .spawn()
         .map_err(failed)?;
     let (Some(stdout), Some(mut stderr)) = (child.stdout.take(), child.stderr.take()) else {
-        return Err(Refused::new("the daemon cannot be heard"));
+        return Err(Refused::new("the output of the daemon cannot be read"));
     };
     let (says, said) = std::sync::mpsc::channel();
     std::thread::spawn(move || {

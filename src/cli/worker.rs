@@ -35,19 +35,19 @@ pub(super) enum WorkerArgs {
     /// List the workers, what each does, and why (the default)
     #[command(after_help = "Example: tx worker list")]
     List,
-    /// End its process; its work goes back to its queue and waits
+    /// Stop a worker: its process ends, and its work goes back to the queue and waits
     #[command(after_help = "Example: tx worker stop dev/worker")]
     Stop {
         /// mesh/agent
         agent: String,
     },
-    /// Start it again, with a new process
+    /// Restart a worker with a new process
     #[command(after_help = "Example: tx worker restart dev/worker")]
     Restart {
         /// mesh/agent
         agent: String,
     },
-    /// Print what its pane shows
+    /// Print what the pane of a worker shows
     #[command(after_help = "Example: tx worker peek dev/worker")]
     Peek {
         /// mesh/agent

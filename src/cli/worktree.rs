@@ -13,10 +13,10 @@ use crate::view::{WorktreeView, worktree_difference, worktrees};
 /// The worktrees of features
 #[derive(clap::Subcommand)]
 pub(super) enum WorktreeArgs {
-    /// List them: what each has changed, and whether it is safe to remove (the default)
+    /// List the worktrees: what each has changed, and whether it is safe to remove (the default)
     #[command(after_help = "Example: tx worktree list")]
     List,
-    /// Show everything that a feature has changed, with uncommitted changes
+    /// Show everything that a feature has changed, uncommitted changes too
     #[command(after_help = "Example: tx worktree diff login --stat")]
     Diff {
         /// The feature

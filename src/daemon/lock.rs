@@ -167,7 +167,7 @@ pub enum Lost {
 fn recovery_hint(copy: Option<&Path>) -> String {
     let back = match copy {
         Some(copy) => format!(
-            "what was in the journal is in {0}, so `mkdir -p .ai/tx/state; mv {0} .ai/tx/state/journal.db` and `tx start` go on where it was",
+            "what was in the journal is in {0}, so `mkdir -p .ai/tx/state; mv {0} .ai/tx/state/journal.db` and `tx start` continue where it was",
             copy.display()
         ),
         None => "put it back from a copy and `tx start`".into(),

@@ -57,7 +57,7 @@ impl Daemon {
     /// Turn a request into a command and commit it.
     fn apply_command(&mut self, request: &Request) -> Result<Reply, Refusal> {
         if self.queue.is_stalled() {
-            return Err(full("see that the disk has room, then try again"));
+            return Err(full("check that the disk has room, then try again"));
         }
         let command = control::command_for(request, &self.store)?;
         self.queue.push_command(command);

@@ -326,7 +326,7 @@ impl State {
         // The asker needs its answer, so an answer is delivered even if it is headless.
         let is_result = matches!(way, Some(Forwarding::Join(_) | Forwarding::Machine(_)));
         if headless && is_result {
-            let warning = "`headless` does nothing here: your outcome goes on in the workflow";
+            let warning = "`headless` does nothing here: your outcome continues in the workflow";
             self.warn(&from, warning, number);
         }
         if headless && answers.is_empty() && !is_result {

@@ -427,7 +427,7 @@ impl State {
         };
         let who: Vec<String> = circle.iter().map(|(_, asked)| asked.to_string()).collect();
         let body = format!(
-            "These agents wait for each other: {}. The youngest ask was closed; go on without its answer.",
+            "These agents wait for each other: {}. The youngest ask was closed; continue without its answer.",
             who.join(", ")
         );
         let headline = "a circle of asks was broken";

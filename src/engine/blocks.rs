@@ -314,7 +314,7 @@ impl State {
             .map(|(index, agent, why)| {
                 format!(
                     "- member {index}, {agent}: {why}\n  \
-                     `tx dlq retry {id}.{index}` tries it again, `tx dlq drop {id}.{index}` goes on without it"
+                     `tx dlq retry {id}.{index}` tries it again, `tx dlq drop {id}.{index}` continues without it"
                 )
             })
             .collect();

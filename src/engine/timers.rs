@@ -39,7 +39,7 @@ impl Timers {
 
 /// The text that interrupts an agent that stays busy after an ask.
 pub const PAUSED: &str =
-    "You have asked, and are paused: end your turn. You go on when you are answered.";
+    "You have asked, and are paused: end your turn. You continue when you are answered.";
 
 impl State {
     pub(super) fn timer_fired(&mut self, timer: Timer, due: i64) {

@@ -602,9 +602,13 @@ fn a_note_that_a_killed_tx_typed_is_sent_off_once_and_no_draft_is() {
     play.see(screen("working"));
 
     let mut play = adopted();
-    play.see(screen("> End your turn. You go on when you are answered."));
+    play.see(screen(
+        "> End your turn. You continue when you are answered.",
+    ));
     play.later(200);
-    let draft = play.see(screen("> End your turn. You go on when you are answered."));
+    let draft = play.see(screen(
+        "> End your turn. You continue when you are answered.",
+    ));
     assert!(!draft.contains(&Act::Enter), "it is somebody's draft");
 }
 

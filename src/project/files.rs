@@ -123,7 +123,7 @@ pub fn unreadable(error: &io::Error) -> Diagnostic {
     let hint = match error.kind() {
         io::ErrorKind::NotFound => "check the path",
         io::ErrorKind::PermissionDenied => "give read permission: chmod +r",
-        _ => "see that the disk is well, then try again",
+        _ => "check the disk, then try again",
     };
     SourceText("").diagnose(
         Code::Unreadable,

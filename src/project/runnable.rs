@@ -28,7 +28,7 @@ pub fn cannot_run(
     }
     let Some(runtime) = runtime else {
         return Some(format!(
-            "its runtime `{}` is not supported yet: give it `runtime: command` and a `run`",
+            "tx does not know its runtime `{}`: `tx runtime list` lists those that it knows",
             agent.runtime
         ));
     };

@@ -39,7 +39,7 @@ pub fn cannot(runtime: &Runtime, mode: Mode) -> Option<Vec<&'static str>> {
             mode == Mode::Pane && !is_woken,
             "take a message while it waits, unless it is typed",
         ),
-        (!uses_session(run), "go on in its conversation"),
+        (!uses_session(run), "continue its conversation"),
         (!has(&["permissions"]), "be told what it may do"),
         (
             !has(&["tools", "denied_tools"]),

@@ -197,7 +197,7 @@ pub(crate) fn agent_of(agents: &[Address], name: &str) -> Result<Address, Refuse
     Err(match &of_mesh[..] {
         [] => {
             let hint = agent_meant(agents, name).unwrap_or_else(|| {
-                "mesh/agent; `tx worker list` lists those that have had something to do".into()
+                "name it as mesh/agent; `tx worker list` lists the agents".into()
             });
             Refused::no_such_thing(format!("there is no agent `{name}`")).hint(hint)
         }

@@ -40,7 +40,7 @@ fn drawn() -> String {
             labels.join(", ")
         );
     }
-    text += "```\n\nWhat each thing that can happen to it does in each state; in brackets, what does\nnothing and why:\n\n| |";
+    text += "```\n\nWhat each signal does in each state. Brackets mean that it does nothing, and say why:\n\n| |";
     for is in Phase::ALL {
         let _ = write!(text, " {} |", name(is));
     }

@@ -162,7 +162,7 @@ fn a_bus_that_is_no_folder_is_said_so() {
     sandbox
         .tx(["send", "hello", "x"])
         .exits(1)
-        .complains("see that it is a folder", 2);
+        .complains("check that it is a folder", 2);
 }
 
 /// A limit on file sizes fails a write half-way, as a full disk does.

@@ -266,7 +266,7 @@ fn daemon(project: &Project, short: fn(&Path) -> String) -> CheckView {
     let socket = project.socket("tx.sock");
     match (running(project), socket) {
         (_, Err(error)) => {
-            let fix = "see that the folder is yours alone";
+            let fix = "check that the folder is yours alone";
             CheckView::failed("daemon", error.to_string(), fix)
         }
         (Some(running), Ok(_)) => match Control::connect(project) {

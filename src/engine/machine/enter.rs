@@ -302,7 +302,7 @@ impl State {
         self.write_message(&Note {
             to: &Address::core(),
             kind: Kind::AskHuman,
-            headline: &format!("{}: how does it go on from {state}?", id.mesh),
+            headline: &format!("{}: what follows `{state}`?", id.mesh),
             body,
             about: Some(about),
             hops: 0,

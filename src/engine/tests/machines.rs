@@ -287,7 +287,7 @@ fn first_state_is_core_and_tx_asks_since_core_wrote_the_task() {
     let mut play = begun(CORE_FIRST);
     assert_eq!(at(&play), "ask");
     let asked = play.core_has();
-    assert_eq!(asked, ["dev: how does it go on from ask?"]);
+    assert_eq!(asked, ["dev: what follows `ask`?"]);
     assert!(play.told("core/core").contains("status == \"yes\" → plan"));
     let (question, ..) = play.state.asks().next().unwrap();
     let question = play.state.message(question).unwrap().facts.id.to_string();

@@ -70,7 +70,7 @@ fn past_the_gates(document: &mut Document, mesh: &Mesh, agents: &[&Name]) {
                 continue;
             }
             let message = format!(
-                "`{word}` of `{agent}` goes on unchecked: gates check `complete`, which its row does not list"
+                "no gate checks `{word}` of `{agent}`: gates check only `complete`, which its row does not list"
             );
             let hint = "name the outcome that the gates shall check `complete`";
             let at = at!["routing", agent.as_str(), word];

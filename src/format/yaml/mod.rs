@@ -16,6 +16,7 @@ use std::ops::Range;
 use serde::de::DeserializeSeed;
 use serde_json::{Map, Value};
 
+use crate::format::report::many;
 use node::{Limits, Node, TOO_DEEP};
 pub(crate) use places::Places;
 
@@ -250,14 +251,14 @@ fn explain(message: &str, text: &str, at: usize) -> (String, Option<Cow<'static,
     }
     if rest.starts_with('\t') && line.trim().is_empty() {
         return (
-            "a tab where YAML wants spaces".into(),
+            "a tab where YAML needs spaces".into(),
             Some("indent with spaces".into()),
         );
     }
     let hint: Option<Cow<str>> = match message {
         // Of two colons in a line, the second one is not allowed.
         m if m.contains("mapping values") && line.contains(": ") => {
-            Some("a value with `: ` in it wants double quotes".into())
+            Some("put a value that contains `: ` in double quotes".into())
         }
         m if m.contains("quoted scalar") => Some("close the quote".into()),
         m if m.contains("flow ") => Some("close the bracket".into()),
@@ -284,9 +285,10 @@ fn indentation(text: &str, at: usize) -> Option<String> {
     let (own, other) = (spaces(here), spaces(before));
     let shown: String = before.trim().chars().take(40).collect();
     if own > other && !before.trim_end().ends_with(':') && !before.trim_start().starts_with('-') {
+        let own = many(own, "space");
         return Some(format!(
-            "this line is indented by {own} spaces, and the line above it, `{shown}`, by {other} \
-             and has a value already: indent both alike"
+            "this line is indented by {own}, the line above it, `{shown}`, by {other}. That line \
+             has a value already: give both lines the same indentation"
         ));
     }
     let is_item = |line: &str| line.trim_start().starts_with("- ");
@@ -305,8 +307,9 @@ fn indentation(text: &str, at: usize) -> Option<String> {
     }
     let levels: Vec<String> = levels.iter().map(ToString::to_string).collect();
     Some(format!(
-        "look at the indentation: this line has {own} spaces, the lines above it have {}; \
-         fields of one mapping, and items of one list, are indented alike",
+        "look at the indentation: this line has {}, the lines above it have {}. The fields of one \
+         mapping, and the items of one list, need the same indentation",
+        many(own, "space"),
         levels.join(" or ")
     ))
 }
@@ -348,7 +351,7 @@ mod tests {
                 "agents:\n  - name: a\n   run: x\n",
                 "this line has 3 spaces",
             ),
-            ("headline: Fix: it\n", "wants double quotes"),
+            ("headline: Fix: it\n", "in double quotes"),
         ] {
             let hint = parse_any(text).unwrap_err().hint.unwrap_or_default();
             assert!(hint.contains(words), "{text:?}: {hint}");
