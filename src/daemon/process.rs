@@ -4,8 +4,8 @@
 //!
 //! [`Pane`]: crate::pane::Pane
 
+mod cli_queue;
 mod program_profile;
-mod queue;
 mod reports;
 
 use std::collections::VecDeque;
@@ -25,7 +25,7 @@ use super::hooks::{Hooks, IncomingHook};
 use super::launch::{self, BoxFuture};
 use super::platform::gone;
 use super::processes::{Start, Survivor, World};
-use super::queued::Queued;
+use super::queued_text::QueuedText;
 use super::signals::force;
 use super::terminal::{Terminal, title};
 use super::turn_input::TurnInput;
@@ -90,7 +90,7 @@ pub(super) struct Process {
     /// Resolves when the wrapper has begun.
     beginning: Option<BoxFuture<Result<AttemptState, ProcessExit>>>,
     /// A text that may still be in the queue of its session.
-    queued: Option<Queued>,
+    queued: Option<QueuedText>,
     /// Decisions of the pane that are not carried out yet.
     acts: VecDeque<Act>,
 }
@@ -183,7 +183,7 @@ impl Process {
     /// Run until the process has ended.
     pub(super) async fn live(
         mut self,
-        mut orders: mpsc::UnboundedReceiver<ProcessCommand>,
+        mut commands: mpsc::UnboundedReceiver<ProcessCommand>,
     ) -> EndedProcess {
         let mut server = self.world.client.server();
         let mut screens = self.world.screens.watch();
@@ -203,9 +203,9 @@ impl Process {
                     continue;
                 }
                 () = launch::wait(&mut self.gone) => self.ended().await,
-                order = orders.recv() => match order {
-                    Some(order) => {
-                        self.execute(order).await;
+                command = commands.recv() => match command {
+                    Some(command) => {
+                        self.execute(command).await;
                         self.one_is_done();
                         continue;
                     }
@@ -240,8 +240,8 @@ impl Process {
     }
 
     /// Carry out a command. Deliveries are written to files first, which may take a while.
-    async fn execute(&mut self, order: ProcessCommand) {
-        let saw = match order {
+    async fn execute(&mut self, command: ProcessCommand) {
+        let saw = match command {
             ProcessCommand::Saw(saw) => saw,
             ProcessCommand::Hook(called) => {
                 let saw = self.hooks.hear(*called);
@@ -389,8 +389,8 @@ impl Process {
 
     /// The wrapper has begun, or the launch failed. A wrapper that has not begun by now never will.
     async fn begun(&mut self, begun: Result<AttemptState, ProcessExit>) {
-        let stand = match begun {
-            Ok(stand) => Ok(stand),
+        let state = match begun {
+            Ok(state) => Ok(state),
             Err(exit) => match launch::revoke(&self.files, &self.id).await {
                 true => {
                     let by_itself = true;
@@ -403,7 +403,7 @@ impl Process {
                 }
             },
         };
-        match stand {
+        match state {
             Ok(AttemptState::Running(pid)) => {
                 self.runs(pid);
                 self.decide(Saw::Started);
@@ -493,7 +493,7 @@ impl Process {
     /// Note that files written from now on may be about this turn.
     fn note_begun(&self, turn: u32) {
         let worker = &self.id.worker;
-        self.world.begun.note(worker, turn, SystemTime::now());
+        self.world.turn_starts.note(worker, turn, SystemTime::now());
     }
 
     /// Whether the pane's tmux server is gone, as far as tx knows.
