@@ -4,7 +4,7 @@ use super::act::{Act, Report};
 use super::saw::{Hook, Saw};
 use super::step::{Pane, PaneState};
 use super::texts::{Delivering, TAKES};
-use crate::engine::{DialogKind, LIMITED, MOST_LIMITED};
+use crate::engine::{DialogKind, LIMITED, MAX_LIMITED};
 use crate::model::Pattern;
 use crate::runtime::reset;
 use crate::runtime::screen::{Look, Wants, classify};
@@ -262,7 +262,7 @@ impl Pane {
         } else if self.at < until {
             (until, wait)
         } else {
-            let wait = (wait * 2).min(MOST_LIMITED);
+            let wait = (wait * 2).min(MAX_LIMITED);
             (self.at + wait, wait)
         };
         if now != until {
