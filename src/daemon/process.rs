@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::SystemTime;
 
 use rustix::process::Pid;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::attempt::{AttemptFolder, AttemptState};
 use super::blocking::run_blocking;
@@ -34,7 +34,7 @@ use crate::engine::{AttemptId, Event, ProcessExit, Sent};
 use crate::model::{Argument, Mode};
 use crate::pane::{self, Act, Force, HookAnswer, Report, Saw, Text};
 use crate::runtime::stream::last_answer;
-use crate::tmux::PaneId;
+use crate::tmux::{PaneId, PaneInfo, ServerId};
 pub(super) use program_profile::ProgramProfile;
 
 /// What others can see of a process's task.
@@ -56,6 +56,22 @@ pub(super) enum ProcessCommand {
     Hook(Box<IncomingHook>),
     /// Interrupt the program and tell it why. Without a turn input it cannot be told.
     Interrupt(Result<Box<TurnInput>, String>, String),
+}
+
+/// What wakes the task of a process.
+enum ProcessWake {
+    /// Its wrapper has begun, or the launch failed.
+    Begun(Result<AttemptState, ProcessExit>),
+    /// Its wrapper is gone.
+    Gone,
+    Command(ProcessCommand),
+    Saw(Saw),
+    UsageDue,
+    /// The tmux server is another one, or was reached again.
+    ServerChanged,
+    Nothing,
+    /// tx ends, and its processes keep running.
+    TxEnds,
 }
 
 /// A process that is gone, and the pane that it leaves.
@@ -190,53 +206,61 @@ impl Process {
         self.act().await;
         self.check_terminal().await;
         while self.pane.phase() != pane::PanePhase::Gone {
-            let due = self.pane.due().map(|due| self.world.clock.instant(due));
             let is_watched = self.pane.is_watched();
-            let more_usage = self.usage.as_ref().and_then(|usage| usage.again);
             let _watching = is_watched.then(|| self.world.screens.look());
-            let saw = tokio::select! {
-                begun = launch::wait(&mut self.beginning) => {
-                    self.beginning = None;
+            match self.wake(&mut commands, &mut server, &mut screens).await {
+                ProcessWake::Begun(begun) => {
                     self.begun(begun).await;
                     self.act().await;
                     self.one_is_done();
-                    continue;
                 }
-                () = launch::wait(&mut self.gone) => self.ended().await,
-                command = commands.recv() => match command {
-                    Some(command) => {
-                        self.execute(command).await;
-                        self.one_is_done();
-                        continue;
-                    }
-                    // tx ends, and its processes keep running.
-                    None => return (self.id, None),
-                },
-                saw = self.hooks.wait_for_gone_caller() => saw,
-                () = until(due) => Saw::Due,
-                () = until(more_usage) => {
-                    self.tell_usage(false).await;
-                    continue;
+                ProcessWake::Gone => {
+                    let saw = self.ended().await;
+                    self.take(saw).await;
                 }
-                changed = server.changed() => {
-                    if changed.is_ok() {
-                        self.check_terminal().await;
-                    }
-                    continue;
+                ProcessWake::Command(command) => {
+                    self.execute(command).await;
+                    self.one_is_done();
                 }
-                changed = screens.changed(), if is_watched => {
-                    let listed = changed.is_ok().then(|| screens.borrow_and_update().clone());
-                    let listed = listed.as_deref().unwrap_or_default();
-                    let own = |found: &&crate::tmux::PaneInfo| Some(&found.id) == self.tmux_pane.as_ref();
-                    match listed.iter().find(own) {
-                        Some(found) => title(found),
-                        None => continue,
-                    }
-                }
-            };
-            self.take(saw).await;
+                ProcessWake::Saw(saw) => self.take(saw).await,
+                ProcessWake::UsageDue => self.tell_usage(false).await,
+                ProcessWake::ServerChanged => self.check_terminal().await,
+                ProcessWake::Nothing => {}
+                ProcessWake::TxEnds => return (self.id, None),
+            }
         }
         (self.id, self.tmux_pane)
+    }
+
+    async fn wake(
+        &mut self,
+        commands: &mut mpsc::UnboundedReceiver<ProcessCommand>,
+        server: &mut watch::Receiver<Option<ServerId>>,
+        screens: &mut watch::Receiver<Arc<[PaneInfo]>>,
+    ) -> ProcessWake {
+        let due = self.pane.due().map(|due| self.world.clock.instant(due));
+        let more_usage = self.usage.as_ref().and_then(|usage| usage.again);
+        tokio::select! {
+            begun = launch::wait(&mut self.beginning) => {
+                self.beginning = None;
+                ProcessWake::Begun(begun)
+            }
+            () = launch::wait(&mut self.gone) => ProcessWake::Gone,
+            command = commands.recv() => command.map_or(ProcessWake::TxEnds, ProcessWake::Command),
+            saw = self.hooks.wait_for_gone_caller() => ProcessWake::Saw(saw),
+            () = until(due) => ProcessWake::Saw(Saw::Due),
+            () = until(more_usage) => ProcessWake::UsageDue,
+            changed = server.changed() => match changed {
+                Ok(()) => ProcessWake::ServerChanged,
+                Err(_) => ProcessWake::Nothing,
+            },
+            changed = screens.changed(), if self.pane.is_watched() => {
+                let listed = changed.is_ok().then(|| screens.borrow_and_update().clone());
+                let listed = listed.as_deref().unwrap_or_default();
+                let own = listed.iter().find(|found| Some(&found.id) == self.tmux_pane.as_ref());
+                own.map_or(ProcessWake::Nothing, |found| ProcessWake::Saw(title(found)))
+            }
+        }
     }
 
     /// Carry out a command. Deliveries are written to files first, which may take a while.
