@@ -1,21 +1,21 @@
 //! `tx`: a mesh orchestrator for coding agents.
 //!
-//! Messages are facts; the world is reached only through effects. The rooms,
-//! in reading order, each importing only from those before it:
+//! Messages are facts; the world is reached only through effects. The rooms, in reading order, each
+//! importing only from those before it:
 //!
-//! - [`model`]: the nouns. Addresses, messages, meshes, diagnostics.
-//! - [`runtime`]: agent programs as data. How one is called, and what its screen tells.
-//! - [`mod@format`]: text to nouns and back. Message files, mesh YAML, reports.
-//! - [`engine`]: decisions. What happened goes in, what is to be done comes out.
-//! - [`pane`]: decisions about one pane. What was seen goes in, what is to be done comes out.
-//! - [`journal`]: memory. What happened, durable and in order, and the state it comes to.
-//! - [`project`]: the folder. Where a project's files are, read and written.
-//! - [`git`]: the repository. Worktrees for features, commits, and what keeps work from being lost.
+//! - [`model`]: data types. Addresses, messages, kinds, meshes, diagnostics.
+//! - [`runtime`]: agent programs as data. Their command lines, and what their screens mean.
+//! - [`mod@format`]: parsing and rendering. Message files, mesh YAML, reports, prompts.
+//! - [`engine`]: decisions. Events go in, effects come out.
+//! - [`pane`]: decisions about one pane. What was seen goes in, acts come out.
+//! - [`journal`]: storage. The events in order, the state that they lead to, and finished messages.
+//! - [`project`]: the project folder. Where its files are, and how they are read and written.
+//! - [`git`]: the repository. Worktrees for features, commits, refs for uncommitted work.
 //! - [`tmux`]: the multiplexer. One private server, reached through one client.
-//! - [`daemon`]: the world. The loop, and everything that waits.
-//! - `view`: answers. What there is to know, as types that every window shows.
-//! - `actions`: what a person can do, a function each.
-//! - [`cli`]: the verbs.
+//! - [`daemon`]: the outside world. The loop, processes and panes, the control socket.
+//! - `view`: answers. Types made from the state and the journal, for every command.
+//! - `actions`: what a person can do, with a function for each action.
+//! - [`cli`]: the commands.
 //!
 //! `docs/architecture.md` has the picture and the rules of the rooms.
 

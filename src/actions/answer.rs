@@ -78,7 +78,7 @@ pub(crate) fn ask_of(history: History, id: &str, from: &str) -> Result<AskView, 
 /// Answer a question. It may have been answered elsewhere meanwhile.
 pub(crate) fn answer(project: &Project, ask: &AskView, body: &str) -> Result<Answered, Refused> {
     let past = FoldedJournal::open(&project.journal())?.ok_or_else(nothing_open)?;
-    let ask = ask_of(past.all(), &ask.id, &ask.from.to_string())?;
+    let ask = ask_of(past.history(), &ask.id, &ask.from.to_string())?;
     let headline = headline_of(&Body::from(body)).to_string();
     let mut front = front(&Address::core(), std::slice::from_ref(&ask.from), headline);
     front.insert("type".into(), Kind::AskResponse.to_string().into());
@@ -90,7 +90,7 @@ pub(crate) fn answer(project: &Project, ask: &AskView, body: &str) -> Result<Ans
         path: path.to_string_lossy().into(),
         report: composed.report,
         kind: Kind::AskResponse,
-        open: still_open(past.all(), &ask)?,
+        open: still_open(past.history(), &ask)?,
         to: [ask.from],
         answers: ask.id,
     })

@@ -457,7 +457,7 @@ fn waiting(
         let Some(id) = past.state.asks_core(asker) else {
             continue;
         };
-        let asked = past.all().named(id.as_str())?.into_iter().next();
+        let asked = past.history().named(id.as_str())?.into_iter().next();
         waiting.push(WaitingAsk {
             asker: asker.clone(),
             headline: asked.map_or_else(String::new, |facts| facts.headline.to_string()),

@@ -49,7 +49,7 @@ pub(super) fn run(context: &Context, verb: AnswerArgs) -> Result<Exit, Refused> 
         false => None,
     };
     let ask = match (id, &verb.popup) {
-        (Some(id), Some(from)) => ask_of(past.all(), id, from)?,
+        (Some(id), Some(from)) => ask_of(past.history(), id, from)?,
         (id, _) => choose(&past, id)?,
     };
     if let Some(answering) = &mut answering {
@@ -99,7 +99,7 @@ fn as_text(answered: &Answered, is_alone: bool) -> String {
 
 /// Find the question.
 fn choose(past: &FoldedJournal, id: Option<&str>) -> Result<AskView, Refused> {
-    let mut meant = asks_named(past.all(), id)?;
+    let mut meant = asks_named(past.history(), id)?;
     match meant.len() {
         0 => Err(nothing_open()),
         1 => Ok(meant.remove(0)),

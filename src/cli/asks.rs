@@ -17,7 +17,7 @@ pub(super) struct AsksArgs {}
 
 pub(super) fn run(context: &Context, _verb: &AsksArgs) -> Result<Exit, Refused> {
     let past = open_journal(&context.project()?)?;
-    let history = past.as_ref().map(FoldedJournal::all);
+    let history = past.as_ref().map(FoldedJournal::history);
     let asks = history.map(view::asks).transpose()?.unwrap_or_default();
     let letters = history.map(|history| dead_letters(history, Page::default()));
     let letters = letters.transpose()?.map_or(0, |listed| listed.items.len());

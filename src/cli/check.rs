@@ -212,7 +212,7 @@ impl Checker {
         let Ok(Some(past)) = past.as_deref().map(Option::as_ref) else {
             return false;
         };
-        past.all().is_own(from, id).unwrap_or(false)
+        past.history().is_own(from, id).unwrap_or(false)
     }
 }
 

@@ -148,7 +148,7 @@ fn agents() -> Vec<CompletionCandidate> {
 
 /// The questions that wait for the human.
 fn asks() -> Vec<CompletionCandidate> {
-    let asks = past().and_then(|past| view::asks(past.all()).ok());
+    let asks = past().and_then(|past| view::asks(past.history()).ok());
     let asks = asks.unwrap_or_default().into_iter();
     asks.map(|ask| word(ask.id, &ask.headline)).collect()
 }
@@ -158,7 +158,7 @@ fn messages() -> Vec<CompletionCandidate> {
     let Some(past) = past() else {
         return Vec::new();
     };
-    let history = past.all();
+    let history = past.history();
     let tasks = history.tasks(IDS).unwrap_or_default();
     let mut come = history.inbox(true).unwrap_or_default();
     come.drain(..come.len().saturating_sub(IDS));
@@ -182,7 +182,7 @@ fn messages_and_agents() -> Vec<CompletionCandidate> {
 
 /// The ids of dead letters.
 fn dead_letters() -> Vec<CompletionCandidate> {
-    let letters = past().and_then(|past| past.all().dead_letters().ok());
+    let letters = past().and_then(|past| past.history().dead_letters().ok());
     let letters = letters.unwrap_or_default().into_iter();
     letters
         .map(|facts| word(facts.id.to_string(), facts.headline.as_str()))

@@ -50,7 +50,7 @@ pub(super) fn run(context: &Context, verb: &DlqArgs) -> Result<Exit, Refused> {
     match verb {
         DlqArgs::List => {
             let past = open_journal(&project)?;
-            let letters = past.map(|past| dead_letters(past.all(), Page::default()));
+            let letters = past.map(|past| dead_letters(past.history(), Page::default()));
             let letters = letters.transpose()?.map(|listed| listed.items);
             context
                 .output

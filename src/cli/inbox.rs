@@ -73,7 +73,7 @@ fn inbox(
 ) -> Result<(Vec<InboxView>, usize), Refused> {
     let last = verb.last.or((!context.output.json).then_some(LAST));
     Ok(view::inbox(
-        past.all(),
+        past.history(),
         &project.messages(),
         verb.all,
         last,
@@ -102,7 +102,7 @@ fn follow(context: &Context, project: &Project, verb: &InboxArgs) -> Result<Exit
                 let mut come = past.catch_up_for_human()?;
                 come.retain(|facts| verb.all || facts.read.is_none());
                 let bus = project.messages();
-                let items = come.iter().map(|f| InboxView::of(past.all(), &bus, f));
+                let items = come.iter().map(|f| InboxView::of(past.history(), &bus, f));
                 items.collect::<Result<_, _>>()?
             }
             None => {

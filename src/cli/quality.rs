@@ -21,7 +21,7 @@ pub(super) struct QualityArgs {
 
 pub(super) fn run(context: &Context, verb: &QualityArgs) -> Result<Exit, Refused> {
     let past = open_journal(&context.project()?)?;
-    let found = past.map(|past| calibration(past.all(), verb.of.as_deref()));
+    let found = past.map(|past| calibration(past.history(), verb.of.as_deref()));
     let found = found.transpose()?.unwrap_or_default();
     context
         .output

@@ -33,10 +33,10 @@ pub(super) fn run(context: &Context, verb: &RunsArgs) -> Result<Exit, Refused> {
     let project = context.project()?;
     if let Some(id) = &verb.id {
         let past = require_journal(&project)?;
-        return context.output.answer(&task(past.all(), id)?, details);
+        return context.output.answer(&task(past.history(), id)?, details);
     }
     let past = open_journal(&project)?;
-    let history = past.as_ref().map(FoldedJournal::all);
+    let history = past.as_ref().map(FoldedJournal::history);
     let runs = history.map(|history| tasks(history, Some(verb.last)));
     let runs = runs.transpose()?.unwrap_or_default();
     let waiting = match running(&project) {

@@ -26,8 +26,8 @@ pub(super) struct ShowArgs {
 pub(super) fn run(context: &Context, verb: &ShowArgs) -> Result<Exit, Refused> {
     let project = context.project()?;
     let past = require_journal(&project)?;
-    let newest = find_messages(past.all(), &verb.message)?.swap_remove(0);
-    let message = FullMessage::of(past.all(), &project.messages(), &newest)?;
+    let newest = find_messages(past.history(), &verb.message)?.swap_remove(0);
+    let message = FullMessage::of(past.history(), &project.messages(), &newest)?;
     let exit = context.output.answer(&message, as_text)?;
     if !context.output.json {
         let unread: Vec<_> = message.unread.into_iter().collect();

@@ -71,7 +71,7 @@ fn now(context: &Context, project: &Project, past: Option<&FoldedJournal>) -> Re
     };
     let pane = |agent: &_| Some(panes.as_ref()?.pane(agent)?.0.to_owned());
     let daemon = running(project);
-    let history = past.map(FoldedJournal::all);
+    let history = past.map(FoldedJournal::history);
     Ok(Now::of(project, history, daemon.as_ref(), own, pane)?)
 }
 

@@ -25,8 +25,8 @@ pub(super) struct TraceArgs {
 
 pub(super) fn run(context: &Context, verb: &TraceArgs) -> Result<Exit, Refused> {
     let past = require_journal(&context.project()?)?;
-    let newest = find_messages(past.all(), &verb.message)?.swap_remove(0);
-    let trace = view::trace(past.all(), &newest.thread, Page::default())?;
+    let newest = find_messages(past.history(), &verb.message)?.swap_remove(0);
+    let trace = view::trace(past.history(), &newest.thread, Page::default())?;
     context.output.answer(&trace, as_tree)
 }
 

@@ -148,11 +148,11 @@ fn wait(project: &Project, file: &str, id: &MsgId, patience: Duration) -> Result
             Heard::End => return Err(kept(ended())),
         }
         past = caught_up(project, past)?;
-        let run = past.as_ref().map(|past| run_of(past.all(), file));
+        let run = past.as_ref().map(|past| run_of(past.history(), file));
         if let Some(run) = run.transpose()?.flatten() {
             return Ok(run);
         }
-        let why = past.as_ref().map(|past| held_back(past.all(), file));
+        let why = past.as_ref().map(|past| held_back(past.history(), file));
         let why = why.transpose()?.flatten();
         if let Some(why) = why.as_ref().filter(|_| why != told) {
             talk(&printable_lines(&format!("{}\n", in_local_time(why))));

@@ -24,7 +24,7 @@ pub(super) fn run(context: &Context, verb: &WhyArgs) -> Result<Exit, Refused> {
     let project = context.project()?;
     let past = require_journal(&project)?;
     let mesh = verb.what.trim_end_matches("/dispatch");
-    match Explained::of(past.all(), &verb.what, running(&project).is_some())? {
+    match Explained::of(past.history(), &verb.what, running(&project).is_some())? {
         // Scripts only get the newest one.
         Explained::Messages(views) => context.output.answer(&views[0], |_| {
             let blocks: Vec<String> = views.iter().map(as_text).collect();

@@ -81,7 +81,7 @@ fn list(context: &Context, project: &Project) -> Result<Exit, Refused> {
     };
     let pane = |agent: &Address| Some(panes.as_ref()?.pane(agent)?.0.to_owned());
     let own = own_meshes(project, &daemon_path(project));
-    let history = past.as_ref().map(FoldedJournal::all);
+    let history = past.as_ref().map(FoldedJournal::history);
     let rows = workers(history, &own.agents, pane)?;
     context.output.answer(&rows, |rows| {
         let at = history.and_then(|history| as_of(history, running(project).as_ref()));

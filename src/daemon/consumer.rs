@@ -11,6 +11,7 @@ mod fence;
 mod hints;
 mod look;
 mod seen;
+mod stamp;
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -37,6 +38,7 @@ pub(super) struct Consumer {
 }
 
 /// The files that the journal knows, by the hash of their names.
+#[derive(Default)]
 pub(super) struct Known {
     hasher: RandomState,
     files: HashMap<u64, AcceptedFile>,
@@ -53,13 +55,6 @@ struct AcceptedFile {
 }
 
 impl Known {
-    pub(super) fn new() -> Known {
-        Known {
-            hasher: RandomState::new(),
-            files: HashMap::new(),
-        }
-    }
-
     /// Note what a file contained and when. A later note replaces an earlier one.
     pub(super) fn insert(&mut self, name: &str, hash: &str, at: i64, finished: bool) {
         let content = self.hasher.hash_one(hash);
@@ -84,7 +79,7 @@ impl Consumer {
     pub(super) fn start(
         project: &Project,
         known: Known,
-        begun: TurnStarts,
+        turn_starts: TurnStarts,
         inputs: mpsc::Sender<Input>,
     ) -> io::Result<Consumer> {
         let (bus, run) = (project.messages(), project.run());
@@ -93,7 +88,7 @@ impl Consumer {
             Arc::clone(&shared),
             [bus, run.clone()],
             known.files,
-            begun,
+            turn_starts,
             inputs.clone(),
         );
         let thread = std::thread::Builder::new()

@@ -78,14 +78,9 @@ impl Injector {
             clock,
             pane: Pane::new(Setup {
                 screen,
-                one_turn: false,
                 apart: apart(),
-                sends: false,
-                answers: Vec::new(),
                 has_hooks: true,
-                limit_grace: 0,
-                utc_offset: 0,
-                login: String::new(),
+                ..Setup::default()
             }),
             at: None,
             waiting: VecDeque::new(),

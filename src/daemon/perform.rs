@@ -75,23 +75,11 @@ impl Daemon {
             } => {
                 tracing::info!(?owner, job, jobs = jobs.len(), "run jobs");
                 let added = JobEnvironment { env, files };
-                // Of the jobs of a worker its rounds tell; elsewhere the newest count.
-                let worker = owner.worker().cloned();
-                let is_wanted = |number: u32| match &worker {
-                    Some(worker) => {
-                        let worker = self.store.state().worker(worker);
-                        worker.is_some_and(|worker| worker.waits_for_job(number))
-                    }
-                    None => number == job,
-                };
                 match self.input_builder().batch(owner, job, &place, jobs, added) {
-                    Ok(batch) => {
-                        let batch = Batch {
-                            until_failure,
-                            ..batch
-                        };
-                        self.jobs.start(batch, is_wanted);
-                    }
+                    Ok(batch) => self.run_jobs(Batch {
+                        until_failure,
+                        ..batch
+                    }),
                     Err(event) => self.queue.push(event),
                 }
             }
@@ -113,6 +101,20 @@ impl Daemon {
             sent: Sent::Nothing,
             why,
         });
+    }
+
+    /// Run a batch. The rounds of a worker tell which of its batches are still wanted; of any other
+    /// owner's, the newest is.
+    fn run_jobs(&mut self, batch: Batch) {
+        let (worker, newest) = (batch.owner.worker().cloned(), batch.job);
+        let is_wanted = |number: u32| match &worker {
+            Some(worker) => {
+                let worker = self.store.state().worker(worker);
+                worker.is_some_and(|worker| worker.waits_for_job(number))
+            }
+            None => number == newest,
+        };
+        self.jobs.start(batch, is_wanted);
     }
 
     fn input_builder(&self) -> InputBuilder<'_> {

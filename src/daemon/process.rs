@@ -4,8 +4,8 @@
 //!
 //! [`Pane`]: crate::pane::Pane
 
+mod cli_queue;
 mod program_profile;
-mod queue;
 mod reports;
 
 use std::collections::VecDeque;
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::SystemTime;
 
 use rustix::process::Pid;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::attempt::{AttemptFolder, AttemptState};
 use super::blocking::run_blocking;
@@ -25,7 +25,7 @@ use super::hooks::{Hooks, IncomingHook};
 use super::launch::{self, BoxFuture};
 use super::platform::gone;
 use super::processes::{Start, Survivor, World};
-use super::queued::Queued;
+use super::queued_text::QueuedText;
 use super::signals::force;
 use super::terminal::{Terminal, title};
 use super::turn_input::TurnInput;
@@ -34,7 +34,7 @@ use crate::engine::{AttemptId, Event, ProcessExit, Sent};
 use crate::model::{Argument, Mode};
 use crate::pane::{self, Act, Force, HookAnswer, Report, Saw, Text};
 use crate::runtime::stream::last_answer;
-use crate::tmux::PaneId;
+use crate::tmux::{PaneId, PaneInfo, ServerId};
 pub(super) use program_profile::ProgramProfile;
 
 /// What others can see of a process's task.
@@ -56,6 +56,22 @@ pub(super) enum ProcessCommand {
     Hook(Box<IncomingHook>),
     /// Interrupt the program and tell it why. Without a turn input it cannot be told.
     Interrupt(Result<Box<TurnInput>, String>, String),
+}
+
+/// What wakes the task of a process.
+enum ProcessWake {
+    /// Its wrapper has begun, or the launch failed.
+    Begun(Result<AttemptState, ProcessExit>),
+    /// Its wrapper is gone.
+    Gone,
+    Command(ProcessCommand),
+    Saw(Saw),
+    UsageDue,
+    /// The tmux server is another one, or was reached again.
+    ServerChanged,
+    Nothing,
+    /// tx ends, and its processes keep running.
+    TxEnds,
 }
 
 /// A process that is gone, and the pane that it leaves.
@@ -90,7 +106,7 @@ pub(super) struct Process {
     /// Resolves when the wrapper has begun.
     beginning: Option<BoxFuture<Result<AttemptState, ProcessExit>>>,
     /// A text that may still be in the queue of its session.
-    queued: Option<Queued>,
+    queued: Option<QueuedText>,
     /// Decisions of the pane that are not carried out yet.
     acts: VecDeque<Act>,
 }
@@ -183,65 +199,73 @@ impl Process {
     /// Run until the process has ended.
     pub(super) async fn live(
         mut self,
-        mut orders: mpsc::UnboundedReceiver<ProcessCommand>,
+        mut commands: mpsc::UnboundedReceiver<ProcessCommand>,
     ) -> EndedProcess {
         let mut server = self.world.client.server();
         let mut screens = self.world.screens.watch();
         self.act().await;
         self.check_terminal().await;
         while self.pane.phase() != pane::PanePhase::Gone {
-            let due = self.pane.due().map(|due| self.world.clock.instant(due));
             let is_watched = self.pane.is_watched();
-            let more_usage = self.usage.as_ref().and_then(|usage| usage.again);
             let _watching = is_watched.then(|| self.world.screens.look());
-            let saw = tokio::select! {
-                begun = launch::wait(&mut self.beginning) => {
-                    self.beginning = None;
+            match self.wake(&mut commands, &mut server, &mut screens).await {
+                ProcessWake::Begun(begun) => {
                     self.begun(begun).await;
                     self.act().await;
                     self.one_is_done();
-                    continue;
                 }
-                () = launch::wait(&mut self.gone) => self.ended().await,
-                order = orders.recv() => match order {
-                    Some(order) => {
-                        self.execute(order).await;
-                        self.one_is_done();
-                        continue;
-                    }
-                    // tx ends, and its processes keep running.
-                    None => return (self.id, None),
-                },
-                saw = self.hooks.wait_for_gone_caller() => saw,
-                () = until(due) => Saw::Due,
-                () = until(more_usage) => {
-                    self.tell_usage(false).await;
-                    continue;
+                ProcessWake::Gone => {
+                    let saw = self.ended().await;
+                    self.take(saw).await;
                 }
-                changed = server.changed() => {
-                    if changed.is_ok() {
-                        self.check_terminal().await;
-                    }
-                    continue;
+                ProcessWake::Command(command) => {
+                    self.execute(command).await;
+                    self.one_is_done();
                 }
-                changed = screens.changed(), if is_watched => {
-                    let listed = changed.is_ok().then(|| screens.borrow_and_update().clone());
-                    let listed = listed.as_deref().unwrap_or_default();
-                    let own = |found: &&crate::tmux::PaneInfo| Some(&found.id) == self.tmux_pane.as_ref();
-                    match listed.iter().find(own) {
-                        Some(found) => title(found),
-                        None => continue,
-                    }
-                }
-            };
-            self.take(saw).await;
+                ProcessWake::Saw(saw) => self.take(saw).await,
+                ProcessWake::UsageDue => self.tell_usage(false).await,
+                ProcessWake::ServerChanged => self.check_terminal().await,
+                ProcessWake::Nothing => {}
+                ProcessWake::TxEnds => return (self.id, None),
+            }
         }
         (self.id, self.tmux_pane)
     }
 
+    async fn wake(
+        &mut self,
+        commands: &mut mpsc::UnboundedReceiver<ProcessCommand>,
+        server: &mut watch::Receiver<Option<ServerId>>,
+        screens: &mut watch::Receiver<Arc<[PaneInfo]>>,
+    ) -> ProcessWake {
+        let due = self.pane.due().map(|due| self.world.clock.instant(due));
+        let more_usage = self.usage.as_ref().and_then(|usage| usage.again);
+        tokio::select! {
+            begun = launch::wait(&mut self.beginning) => {
+                self.beginning = None;
+                ProcessWake::Begun(begun)
+            }
+            () = launch::wait(&mut self.gone) => ProcessWake::Gone,
+            command = commands.recv() => command.map_or(ProcessWake::TxEnds, ProcessWake::Command),
+            saw = self.hooks.wait_for_gone_caller() => ProcessWake::Saw(saw),
+            () = until(due) => ProcessWake::Saw(Saw::Due),
+            () = until(more_usage) => ProcessWake::UsageDue,
+            changed = server.changed() => match changed {
+                Ok(()) => ProcessWake::ServerChanged,
+                Err(_) => ProcessWake::Nothing,
+            },
+            changed = screens.changed(), if self.pane.is_watched() => {
+                let listed = changed.is_ok().then(|| screens.borrow_and_update().clone());
+                let listed = listed.as_deref().unwrap_or_default();
+                let own = listed.iter().find(|found| Some(&found.id) == self.tmux_pane.as_ref());
+                own.map_or(ProcessWake::Nothing, |found| ProcessWake::Saw(title(found)))
+            }
+        }
+    }
+
     /// Carry out a command. Deliveries are written to files first, which may take a while.
-    async fn execute(&mut self, order: ProcessCommand) {
-        let saw = match order {
+    async fn execute(&mut self, command: ProcessCommand) {
+        let saw = match command {
             ProcessCommand::Saw(saw) => saw,
             ProcessCommand::Hook(called) => {
                 let saw = self.hooks.hear(*called);
@@ -389,8 +413,8 @@ impl Process {
 
     /// The wrapper has begun, or the launch failed. A wrapper that has not begun by now never will.
     async fn begun(&mut self, begun: Result<AttemptState, ProcessExit>) {
-        let stand = match begun {
-            Ok(stand) => Ok(stand),
+        let state = match begun {
+            Ok(state) => Ok(state),
             Err(exit) => match launch::revoke(&self.files, &self.id).await {
                 true => {
                     let by_itself = true;
@@ -403,7 +427,7 @@ impl Process {
                 }
             },
         };
-        match stand {
+        match state {
             Ok(AttemptState::Running(pid)) => {
                 self.runs(pid);
                 self.decide(Saw::Started);
@@ -493,7 +517,7 @@ impl Process {
     /// Note that files written from now on may be about this turn.
     fn note_begun(&self, turn: u32) {
         let worker = &self.id.worker;
-        self.world.begun.note(worker, turn, SystemTime::now());
+        self.world.turn_starts.note(worker, turn, SystemTime::now());
     }
 
     /// Whether the pane's tmux server is gone, as far as tx knows.

@@ -17,7 +17,7 @@ use super::clock::Clock;
 use super::consumer::Fence;
 use super::hooks::IncomingHook;
 use super::process::{EndedProcess, Process, ProcessCommand, ProgramProfile, TaskProgress};
-use super::queued::Queued;
+use super::queued_text::QueuedText;
 use super::screens::Screens;
 use super::turn_input::TurnInput;
 use super::turn_starts::TurnStarts;
@@ -42,7 +42,7 @@ pub(super) struct Start {
     /// How its pane is dealt with.
     pub(super) profile: ProgramProfile,
     /// A text that waits in the queue of its session and will reach it without tx.
-    pub(super) queued: Option<Queued>,
+    pub(super) queued: Option<QueuedText>,
 }
 
 /// All processes of workers.
@@ -65,7 +65,7 @@ pub(super) struct World {
     pub(super) client: Client,
     pub(super) screens: Screens,
     pub(super) fence: Fence,
-    pub(super) begun: TurnStarts,
+    pub(super) turn_starts: TurnStarts,
     pub(super) inputs: mpsc::Sender<Input>,
     pub(super) clock: Clock,
     /// The path of the tx program.

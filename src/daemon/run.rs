@@ -1,4 +1,10 @@
-//! The loop, the only owner of the state. Events are made durable, then acted on.
+//! The loop, the only owner of the state: what wakes it, and what it does then. [`setup`] makes
+//! what it needs, [`recover`] takes in what happened while no daemon ran, and [`commit`] makes events
+//! durable and acts on them.
+//!
+//! [`setup`]: super::setup
+//! [`recover`]: super::recover
+//! [`commit`]: super::commit
 
 use std::collections::HashSet;
 use std::fs;
@@ -13,29 +19,25 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Interval, MissedTickBehavior, timeout};
 
+use super::Input;
 use super::clock::{Clock, until};
-use super::consumer::{Consumer, Known};
+use super::consumer::Consumer;
 use super::control::{self, Asked, Reply};
 use super::fatal::FatalError;
 use super::injector::Injector;
-use super::jobs::{self, Jobs};
+use super::input_queue::InputQueue;
+use super::jobs::Jobs;
 use super::lock::{DaemonFiles, DaemonLock, Lost};
 use super::meshes::MeshFiles;
-use super::notifier::{Notifier, Reach};
-use super::processes::{Processes, World};
-use super::queue::InputQueue;
+use super::notifier::Notifier;
+use super::processes::Processes;
 use super::recover::StartupEvents;
-use super::screens::Screens;
 use super::status_line::StatusLine;
 use super::system_messages::SystemMessageWriter;
-use super::turn_starts::TurnStarts;
-use super::{Input, survivors};
 use crate::engine::{AttemptId, Event, Timer};
 use crate::journal::Store;
-use crate::model::{Address, Core, MsgId, Name, Recipient, ScreenRules};
+use crate::model::{Address, MsgId, Name, Recipient};
 use crate::project::{Project, close_all_in};
-use crate::runtime::Runtimes;
-use crate::tmux::{Client, Server};
 
 /// How often tx tries again to write the journal.
 pub(super) const TRY_AGAIN: Duration = Duration::from_secs(1);
@@ -90,11 +92,11 @@ pub fn run(project: &Project, ready: impl FnOnce()) -> Result<(), FatalError> {
     let served = runtime.block_on(async {
         let (queue, ends) = InputQueue::new();
         let (mut daemon, found) =
-            Daemon::new(project, store, own_files, queue, ends.inputs).await?;
+            Daemon::set_up(project, store, own_files, queue, ends.inputs).await?;
         for system_message in unwritten {
             daemon.write(&system_message);
         }
-        let served = daemon.serve(&mut lock, found, ends.orders, ready).await;
+        let served = daemon.serve(&mut lock, found, ends.requests, ready).await;
         daemon.end_tasks().await;
         served
     });
@@ -106,8 +108,8 @@ pub fn run(project: &Project, ready: impl FnOnce()) -> Result<(), FatalError> {
 /// What wakes the loop.
 enum Wake {
     End(End),
-    Ordered(Asked),
-    Told(Input),
+    Asked(Asked),
+    Input(Input),
     /// SIGHUP: read the meshes.
     HangUp,
     Due(i64, Timer),
@@ -115,7 +117,7 @@ enum Wake {
     TryAgain,
     ShowStatus,
     ProcessGone,
-    LookDown,
+    CheckOwnFiles,
 }
 
 /// The loop's data.
@@ -160,134 +162,11 @@ pub(super) struct Daemon {
 }
 
 impl Daemon {
-    async fn new(
-        project: &Project,
-        store: Store,
-        own_files: DaemonFiles,
-        queue: InputQueue,
-        inputs: mpsc::Sender<Input>,
-    ) -> Result<(Daemon, StartupEvents), FatalError> {
-        let settings = project.settings()?;
-        let clock = Clock::start(store.state().at());
-        let socket = project.tmux_socket();
-        let path = project.root.clone();
-        let socket = socket.map_err(|error| FatalError::File { path, error })?;
-        let server = Server { socket };
-        let client = Client::new(server.clone());
-        let found = client.panes().await?;
-        let failed = |error| FatalError::File {
-            path: project.run(),
-            error,
-        };
-        let runtimes = Runtimes::with(&settings);
-        let left = survivors::find(&project.run(), store.state(), &runtimes, found);
-        let left = left.map_err(failed)?;
-        for unknown in &left.unknown_panes {
-            tracing::warn!(pane = unknown.as_str(), "a pane without evidence is closed");
-            client.close(unknown).await?;
-        }
-        let program = std::env::current_exe().map_err(FatalError::Machine)?;
-        let written_before = store.history().own_messages()?;
-        // This has to be known before any file is looked at.
-        let begun = TurnStarts::default();
-        for survivor in &left.alive {
-            if let Some((turn, at)) = survivor.began {
-                begun.note(&survivor.pane.worker, turn, at);
-            }
-        }
-        // This comes last: the thread ends only when its reports are read, so nothing after this
-        // may fail.
-        let mut known = Known::new();
-        let history = store.history();
-        history.each_file(|path, hash, at, finished| known.insert(path, hash, at, finished))?;
-        let consumer = Consumer::start(project, known, begun.clone(), inputs.clone());
-        let consumer = consumer.map_err(FatalError::Machine)?;
-        let mut tasks = JoinSet::new();
-        let status_line = StatusLine::new(client.clone(), &mut tasks);
-        let reach = Reach {
-            client: client.clone(),
-            server,
-            program: program.to_string_lossy().into(),
-            root: project.root.clone(),
-            run: project.run(),
-        };
-        let notifier = Arc::new(Notifier::new(reach, settings.notify, &mut tasks));
-        let Core { run, idle, busy } = settings.core;
-        let injector = idle.map(|idle| {
-            let screen = ScreenRules {
-                prompt: Some(idle),
-                busy,
-                ..ScreenRules::default()
-            };
-            let (client, notifier) = (client.clone(), Arc::clone(&notifier));
-            Injector::new(client, clock, screen, notifier, inputs.clone(), &mut tasks)
-        });
-        let mut processes = Processes::new(World {
-            begun,
-            screens: Screens::new(client.clone(), &mut tasks),
-            client,
-            fence: consumer.fence(),
-            inputs: inputs.clone(),
-            clock,
-            program: program.to_string_lossy().into(),
-            run: project.run(),
-        });
-        for (worker, pane) in left.dead {
-            processes.keep_dead(worker, pane);
-        }
-        let mut shown = Vec::new();
-        for survivor in left.alive {
-            tracing::info!(worker = %survivor.pane.worker, attempt = survivor.pane.attempt, "found alive");
-            shown.extend(processes.adopt(survivor));
-        }
-        if store.state().seq() == 0 {
-            jobs::forget_all(&project.run()).map_err(failed)?;
-        }
-        let program = program.to_string_lossy().into();
-        let jobs = Jobs::new(project.run(), program, inputs.clone());
-        let (mut meshes, mut reader) = MeshFiles::new(project);
-        let found = StartupEvents {
-            meshes: meshes.take(reader.read(), store.state()),
-            exits: left.exits,
-            shown,
-        };
-        tasks.spawn(reader.run(inputs));
-        let (commits, _) = watch::channel(store.state().seq());
-        let daemon = Daemon {
-            project: project.clone(),
-            own_files,
-            lost: None,
-            watching: true,
-            clock,
-            meshes,
-            written_before,
-            unknown: HashSet::new(),
-            ended_turns: Vec::new(),
-            store,
-            consumer,
-            processes,
-            jobs,
-            queue,
-            tasks,
-            reloads: Vec::new(),
-            meshes_read: 0,
-            system_messages: SystemMessageWriter::new(project.messages()),
-            commits,
-            blind: false,
-            status_due: None,
-            status_line,
-            notifier,
-            injector,
-            core_is_shell: run.is_empty(),
-        };
-        Ok((daemon, found))
-    }
-
     async fn serve(
         &mut self,
         lock: &mut DaemonLock,
         found: StartupEvents,
-        orders: mpsc::Sender<Asked>,
+        requests: mpsc::Sender<Asked>,
         ready: impl FnOnce(),
     ) -> Result<(), FatalError> {
         let mut signals = Signals::new().map_err(FatalError::Machine)?;
@@ -306,12 +185,13 @@ impl Daemon {
         };
         let listener = control::listen(&self.project).map_err(failed)?;
         let commits = self.commits.subscribe();
-        self.tasks.spawn(control::serve(listener, orders, commits));
+        self.tasks
+            .spawn(control::serve(listener, requests, commits));
         tracing::info!(root = %self.project.root.display(), pid = std::process::id(), "tx runs");
         ready();
         self.remind(&missed);
-        let mut looks = tokio::time::interval(CHECK_OWN_FILES);
-        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut checks = tokio::time::interval(CHECK_OWN_FILES);
+        checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut said_watching = true;
         loop {
             if self.blind {
@@ -328,7 +208,7 @@ impl Daemon {
                 // If this fails, other processes only see it later.
                 let _ = lock.set_scanning(!said_watching);
             }
-            let wake = self.wake(&mut signals, &mut looks).await;
+            let wake = self.wake(&mut signals, &mut checks).await;
             if let ControlFlow::Break(end) = self.handle(wake) {
                 self.queue.close();
                 let _ = control::stop_listening(&self.project);
@@ -352,17 +232,17 @@ impl Daemon {
 
     /// Wait for the next input. The order matters: a flood of files must not delay timers, and the
     /// pane of an ended process must be known before its next one starts.
-    async fn wake(&mut self, signals: &mut Signals, looks: &mut Interval) -> Wake {
+    async fn wake(&mut self, signals: &mut Signals, checks: &mut Interval) -> Wake {
         let stalled = self.queue.is_stalled();
         // While events wait for the meshes, a timer would fire again and again.
         let waits = stalled || self.queue.is_on_hold();
         let due = self.store.state().next_timer().filter(|_| !waits);
         let due_at = due.as_ref().map(|(at, _)| self.clock.instant(*at));
-        let (orders, inputs) = self.queue.receivers();
+        let (requests, inputs) = self.queue.receivers();
         tokio::select! {
             biased;
             wake = signals.next() => wake,
-            Some(asked) = orders.recv() => Wake::Ordered(asked),
+            Some(asked) = requests.recv() => Wake::Asked(asked),
             () = tokio::time::sleep(TRY_AGAIN), if stalled => Wake::TryAgain,
             () = until(due_at) => match due {
                 Some((due, timer)) => Wake::Due(due, timer),
@@ -370,8 +250,8 @@ impl Daemon {
             },
             () = until(self.status_due) => Wake::ShowStatus,
             () = self.processes.wait_for_end() => Wake::ProcessGone,
-            _ = looks.tick() => Wake::LookDown,
-            Some(input) = inputs.recv(), if !stalled => Wake::Told(input),
+            _ = checks.tick() => Wake::CheckOwnFiles,
+            Some(input) = inputs.recv(), if !stalled => Wake::Input(input),
         }
     }
 
@@ -379,8 +259,8 @@ impl Daemon {
     fn handle(&mut self, wake: Wake) -> ControlFlow<End> {
         match wake {
             Wake::End(end) => return ControlFlow::Break(end),
-            Wake::Ordered(asked) => self.answer(asked)?,
-            Wake::Told(input) => {
+            Wake::Asked(asked) => self.answer(asked)?,
+            Wake::Input(input) => {
                 self.hear_all(input);
             }
             Wake::HangUp => self.read_meshes_again(),
@@ -392,7 +272,7 @@ impl Daemon {
                 self.status_due = None;
                 self.show_status();
             }
-            Wake::LookDown => self.check_own_files(),
+            Wake::CheckOwnFiles => self.check_own_files(),
             Wake::Due(..) | Wake::TryAgain | Wake::ProcessGone => {}
         }
         self.commit_queued();

@@ -13,6 +13,7 @@ use super::pane_tag::pane_of;
 use super::process::ProgramProfile;
 use super::processes::Survivor;
 use super::signals::kill_all;
+use super::turn_starts::TurnStarts;
 use crate::engine::{AttemptId, Event, State};
 use crate::model::{Address, Mode};
 use crate::pane::Saw;
@@ -31,6 +32,19 @@ pub(super) struct Survivors {
     /// Live panes whose folder shows no running process: the attempt has not begun and never will,
     /// or its folder was removed.
     pub(super) unknown_panes: Vec<PaneId>,
+}
+
+impl Survivors {
+    /// When the live processes were given their turns.
+    pub(super) fn turn_starts(&self) -> TurnStarts {
+        let turn_starts = TurnStarts::default();
+        for survivor in &self.alive {
+            if let Some((turn, at)) = survivor.began {
+                turn_starts.note(&survivor.pane.worker, turn, at);
+            }
+        }
+        turn_starts
+    }
 }
 
 /// Look at everything that the last life of tx may have left. An attempt that has not begun by now

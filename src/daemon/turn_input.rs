@@ -16,8 +16,8 @@ use crate::format::prompt::{
 use crate::model::{Agent, Deliver, Feature, Manifest, ManifestCheck, Mesh, Name, Runtime};
 use crate::pane::{self, Text};
 use crate::project::{
-    MeshSource, Project, briefing, make_workspace, system_text, workspace, worktree_folder,
-    write_private,
+    BriefingInput, MeshSource, Project, briefing, make_workspace, system_text, workspace,
+    worktree_folder, write_private,
 };
 
 /// A worker and what it is given, as of the commit that decided it.
@@ -93,16 +93,20 @@ impl TurnInput {
 
     /// The system prompt.
     pub(super) fn system(&self, output: Option<&Path>) -> Result<String, String> {
-        let TurnInput {
-            project,
-            mesh,
-            agent,
-            place,
-            ..
-        } = self;
-        system_text(project, place, mesh, agent, self.feature(), output)
+        system_text(self.briefing_input(output))
             .map(|text| self.filled(text))
             .map_err(|error| error.to_string())
+    }
+
+    fn briefing_input<'b>(&'b self, output: Option<&'b Path>) -> BriefingInput<'b> {
+        BriefingInput {
+            project: &self.project,
+            source: &self.place,
+            mesh: &self.mesh,
+            agent: &self.agent,
+            feature: self.feature(),
+            workspace: output,
+        }
     }
 
     /// The line that points an agent CLI at its messages. This writes the file with the messages.
@@ -166,20 +170,13 @@ impl TurnInput {
     }
 
     pub(super) fn prompt(&self, output: Option<&Path>, resumed: bool) -> Result<String, String> {
-        let TurnInput {
-            project,
-            mesh,
-            agent,
-            place,
-            contents,
-            ..
-        } = self;
+        let contents = &self.contents;
         let runtime = self.runtime.as_ref();
-        let prints = runtime.is_some_and(|runtime| runtime.prints_outcome(agent));
+        let prints = runtime.is_some_and(|runtime| runtime.prints_outcome(&self.agent));
         let briefing = match (resumed, output) {
             (false, output) => {
-                briefing(project, place, mesh, agent, prints, self.feature(), output)
-                    .map_err(|error| error.to_string())?
+                let input = self.briefing_input(output);
+                briefing(input, prints).map_err(|error| error.to_string())?
             }
             // The folder may differ from that of the last task.
             (true, Some(output)) if contents.iter().any(DeliveredMessage::is_work) => {

@@ -205,14 +205,7 @@ impl State {
         known: &[MessageRecord],
         costs: bool,
     ) {
-        let AcceptedMessage {
-            number,
-            id,
-            written,
-            envelope,
-            rearmatter,
-            source,
-        } = taken;
+        let (number, from) = (taken.number, taken.envelope.from.clone());
         let Plan {
             mut deliveries,
             ancestry,
@@ -225,90 +218,22 @@ impl State {
             from: _,
             rearmatter: _,
         } = plan;
-        for delivery in &mut deliveries {
-            // The number of the opening outcome identifies a block.
-            if let (Some(Forwarding::FanOut { .. }), Some(WorkflowPlace::Member(member))) =
-                (&way, &mut delivery.place)
-            {
-                member.block = number;
-            }
+        if let Some(Forwarding::FanOut { .. }) = &way {
+            number_block(&mut deliveries, number);
         }
-        let from = envelope.from.clone();
-        let Ancestry {
-            cause,
-            mut thread,
-            hops,
-            mut run,
-        } = ancestry;
-        if thread.is_empty() {
-            thread.push(number);
-        }
-        if from.is_core() && deliveries.iter().any(|d| d.kind == Kind::Task) {
-            run = Some(number);
-        }
-        if let Some(run) = run {
-            let mesh = deliveries.first().map(|delivery| &delivery.to.mesh);
-            self.open_run(run, mesh.filter(|_| run == number), known);
-        }
-        let budget = match from.is_core() {
-            true => BudgetCheck::Within,
-            false if hops > HOPS => {
-                BudgetCheck::Over(format!("it follows from {HOPS} messages in a row"))
-            }
-            // An edit costs nothing: the first version was already counted.
-            false if !costs => BudgetCheck::Within,
-            false => self.spend(run, &from),
-        };
-        let status = envelope.status.clone();
-        let claimed = Quality {
-            grade: rearmatter.grade(),
-            confidence: rearmatter.confidence(),
-            reports: Vec::new(),
-        };
-        let is_claimed = !from.is_core() && claimed != Quality::default();
-        let quality = status.as_ref().filter(|_| is_claimed).map(|_| claimed);
-        let names_it = self.names_what_it_has(&envelope);
-        let (headless, inject_response) = (envelope.headless, envelope.inject_response);
-        self.hold(OpenMessage {
-            facts: MessageRecord {
-                number,
-                id,
-                written,
-                from: from.clone(),
-                headline: envelope.headline.clone(),
-                status: status.clone(),
-                source,
-                at: self.at,
-                cause,
-                thread,
-                hops,
-                run,
-                work: self.work_of(&from),
-                deliveries,
-                refused: None,
-                way: None,
-                machines: Vec::new(),
-                totals: None,
-                inject_response,
-                wanted: false,
-                quotes: Vec::new(),
-                feature: envelope.feature.clone(),
-                criteria: None,
-                quality: quality.map(Box::new),
-                read: None,
-            },
-            envelope: Some(Box::new(envelope)),
-            rearmatter,
-            parts,
-            repair: false,
-        });
+        let ancestry = self.begin_thread(number, &from, ancestry, &deliveries, known);
+        let budget = self.check_budget(&from, &ancestry, costs);
+        let names_it = self.names_what_it_has(&taken.envelope);
+        let headless = taken.envelope.headless;
+        let status = taken.envelope.status.as_ref();
+        let gives_up = status.is_some_and(OutcomeWord::is_error);
+        self.hold_accepted(taken, deliveries, ancestry, parts);
         if !from.is_core() {
             self.acknowledge_by_message(&from, names_it);
         }
         for warning in warnings {
             self.warn(&from, &warning, number);
         }
-        let gives_up = status.as_ref().is_some_and(OutcomeWord::is_error);
         if way.is_some() && gives_up {
             self.withdraw_asks(&from);
         }
@@ -330,13 +255,7 @@ impl State {
             self.warn(&from, warning, number);
         }
         if headless && answers.is_empty() && !is_result {
-            let why = "headless: recorded, not dispatched";
-            self.end_all(number, Step::Finished, why);
-            self.pay(&from, number, way);
-            return match from.is_core() {
-                true => {}
-                false => self.after_ask(&from),
-            };
+            return self.end_headless(number, &from, way);
         }
         match way {
             Some(way) => {
@@ -346,6 +265,116 @@ impl State {
             None => self.dispatch(number, &from, &answers),
         }
         self.answered_late(&from, &late);
+    }
+
+    /// Complete the ancestry of a message: one that follows from nothing begins a thread, and a
+    /// task of core a run.
+    fn begin_thread(
+        &mut self,
+        number: MessageNo,
+        from: &Address,
+        mut ancestry: Ancestry,
+        deliveries: &[Delivery],
+        known: &[MessageRecord],
+    ) -> Ancestry {
+        if ancestry.thread.is_empty() {
+            ancestry.thread.push(number);
+        }
+        if from.is_core() && deliveries.iter().any(|d| d.kind == Kind::Task) {
+            ancestry.run = Some(number);
+        }
+        if let Some(run) = ancestry.run {
+            let mesh = deliveries.first().map(|delivery| &delivery.to.mesh);
+            self.open_run(run, mesh.filter(|_| run == number), known);
+        }
+        ancestry
+    }
+
+    /// Count a message for its run, and say whether it is within the limits.
+    fn check_budget(&mut self, from: &Address, ancestry: &Ancestry, costs: bool) -> BudgetCheck {
+        match from.is_core() {
+            true => BudgetCheck::Within,
+            false if ancestry.hops > HOPS => {
+                BudgetCheck::Over(format!("it follows from {HOPS} messages in a row"))
+            }
+            // An edit costs nothing: the first version was already counted.
+            false if !costs => BudgetCheck::Within,
+            false => self.spend(ancestry.run, from),
+        }
+    }
+
+    fn hold_accepted(
+        &mut self,
+        taken: AcceptedMessage,
+        deliveries: Vec<Delivery>,
+        ancestry: Ancestry,
+        parts: Vec<u32>,
+    ) {
+        let AcceptedMessage {
+            number,
+            id,
+            written,
+            envelope,
+            rearmatter,
+            source,
+        } = taken;
+        let Ancestry {
+            cause,
+            thread,
+            hops,
+            run,
+        } = ancestry;
+        let from = envelope.from.clone();
+        let claimed = Quality {
+            grade: rearmatter.grade(),
+            confidence: rearmatter.confidence(),
+            reports: Vec::new(),
+        };
+        let is_outcome_of_agent = envelope.status.is_some() && !from.is_core();
+        let is_claimed = is_outcome_of_agent && claimed != Quality::default();
+        self.hold(OpenMessage {
+            facts: MessageRecord {
+                number,
+                id,
+                written,
+                headline: envelope.headline.clone(),
+                status: envelope.status.clone(),
+                source,
+                at: self.at,
+                cause,
+                thread,
+                hops,
+                run,
+                work: self.work_of(&from),
+                from,
+                deliveries,
+                refused: None,
+                way: None,
+                machines: Vec::new(),
+                totals: None,
+                inject_response: envelope.inject_response,
+                wanted: false,
+                quotes: Vec::new(),
+                feature: envelope.feature.clone(),
+                criteria: None,
+                quality: is_claimed.then(|| Box::new(claimed)),
+                read: None,
+            },
+            envelope: Some(Box::new(envelope)),
+            rearmatter,
+            parts,
+            repair: false,
+        });
+    }
+
+    /// End a message that is only to be recorded.
+    fn end_headless(&mut self, number: MessageNo, from: &Address, way: Option<Forwarding>) {
+        let why = "headless: recorded, not dispatched";
+        self.end_all(number, Step::Finished, why);
+        self.pay(from, number, way);
+        if !from.is_core() {
+            self.after_ask(from);
+        }
     }
 
     /// An outcome that goes nowhere still finishes the work.
@@ -447,6 +476,15 @@ impl State {
         };
         for delivery in held.facts.deliveries.clone() {
             self.end(number, delivery.key(), step, Some(why.to_owned().into()));
+        }
+    }
+}
+
+/// The number of the outcome that opens a block identifies the block.
+fn number_block(deliveries: &mut [Delivery], number: MessageNo) {
+    for delivery in deliveries {
+        if let Some(WorkflowPlace::Member(member)) = &mut delivery.place {
+            member.block = number;
         }
     }
 }

@@ -55,7 +55,7 @@ impl State {
             Transition::Stopped => self.stopped(who),
             Transition::KillAgain => self.kill_again(who),
             Transition::Judged => self.judged(who),
-            // `pane_event` calls `hear`, which restarts the silence timer.
+            // `pane_report` calls `hear`, which restarts the silence timer.
             Transition::SignOfLife | Transition::PaneGone => {}
             // These follow messages, commands and starts of tx, and are carried out there.
             Transition::TakesWork
@@ -109,7 +109,7 @@ impl State {
         if let Some((work, _)) = self.take_starting(who) {
             self.taken_up(who, work);
         }
-        if matches!(data, SignalData::Busy(_)) {
+        if matches!(data, SignalData::Busy { .. }) {
             self.acknowledge(who);
         }
     }

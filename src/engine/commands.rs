@@ -173,14 +173,13 @@ impl State {
         let parked = parked_deliveries(&facts, member);
         // A machine retries its own deliveries, except a late outcome.
         let is_late = self.is_late_for_parked_stage(&facts);
-        let (at_machine, parked): (Vec<Delivery>, Vec<Delivery>) = parked
+        let (at_machine, mut parked): (Vec<Delivery>, Vec<Delivery>) = parked
             .into_iter()
             .partition(|it| facts.is_at_machine(it) && !is_late);
         for delivery in &at_machine {
             self.retry_at_machine(number, delivery);
         }
-        // So is an item of several messages.
-        let mut parked = parked;
+        // An item of several messages is retried as a whole.
         parked.retain(|delivery| !self.retry_parked_item(number, &delivery.to));
         if parked.is_empty() {
             return;
@@ -194,64 +193,79 @@ impl State {
             let why = "a person gave it another chance";
             self.record_step(number, delivery.key(), Step::Accepted, Some(why.into()));
         }
-        if let Some(way) = way {
-            if let Some(held) = self.messages.get_mut(number) {
-                held.facts.way = None;
-            }
-            // The outcome may also have asked the human or answered an ask. Nobody waits for
-            // those now.
-            for Delivery { to, kind, .. } in &parked {
-                match kind {
-                    Kind::AskHuman => self.reach_core(number, *kind),
-                    Kind::AskResponse | Kind::Update | Kind::Lifecycle => {
-                        self.inform(number, to, *kind);
-                    }
-                    Kind::Task | Kind::TaskComplete | Kind::Ask => self.no_longer_alone(to),
+        match way {
+            Some(way) => self.retry_outcome(number, &from, way, &parked),
+            None => {
+                for delivery in parked {
+                    self.retry_delivery(number, &from, delivery);
                 }
             }
-            if let Forwarding::Machine(stage) = &way {
-                self.finish_parked_stage(stage);
-            }
-            return self.release_late(&from, Routed { number, way });
         }
-        for delivery in parked {
-            let Delivery {
-                to,
-                kind,
-                place,
-                ladder,
-                ..
-            } = delivery;
+    }
+
+    /// Route a parked outcome again. It may also have asked the human or answered an ask. Nobody
+    /// waits for those now.
+    fn retry_outcome(
+        &mut self,
+        number: MessageNo,
+        from: &Address,
+        way: Forwarding,
+        parked: &[Delivery],
+    ) {
+        if let Some(held) = self.messages.get_mut(number) {
+            held.facts.way = None;
+        }
+        for Delivery { to, kind, .. } in parked {
             match kind {
-                Kind::Task | Kind::TaskComplete | Kind::Ask | Kind::AskHuman => {
-                    self.no_longer_alone(&to);
-                }
-                Kind::AskResponse | Kind::Update | Kind::Lifecycle => {}
-            }
-            match kind {
-                Kind::TaskComplete if to.is_core() => self.complete_at_core(number, &from),
-                _ if to.is_core() => self.reach_core(number, kind),
-                Kind::Ask => {
-                    self.enqueue(&to, number, Owes::Answer(number), None);
-                    self.grant_turn(&to, number);
-                }
-                Kind::Task | Kind::TaskComplete | Kind::AskHuman => {
-                    let member = place.as_ref().and_then(WorkflowPlace::member);
-                    if let Some(member) = member {
-                        self.reopen(member, &to, ladder.last());
-                        if Address::from(member.join.clone()).is_dispatch()
-                            && let Some(place) = &place
-                        {
-                            self.retry_member_item(place, &to);
-                            continue;
-                        }
-                    }
-                    self.enqueue(&to, number, Owes::Outcome, place);
-                    self.grant_turn(&to, number);
-                }
+                Kind::AskHuman => self.reach_core(number, *kind),
                 Kind::AskResponse | Kind::Update | Kind::Lifecycle => {
-                    self.keep_update(&to, number);
+                    self.inform(number, to, *kind);
                 }
+                Kind::Task | Kind::TaskComplete | Kind::Ask => self.no_longer_alone(to),
+            }
+        }
+        if let Forwarding::Machine(stage) = &way {
+            self.finish_parked_stage(stage);
+        }
+        self.release_late(from, Routed { number, way });
+    }
+
+    /// Give a parked message to its recipient again.
+    fn retry_delivery(&mut self, number: MessageNo, from: &Address, delivery: Delivery) {
+        let Delivery {
+            to,
+            kind,
+            place,
+            ladder,
+            ..
+        } = delivery;
+        match kind {
+            Kind::Task | Kind::TaskComplete | Kind::Ask | Kind::AskHuman => {
+                self.no_longer_alone(&to);
+            }
+            Kind::AskResponse | Kind::Update | Kind::Lifecycle => {}
+        }
+        match kind {
+            Kind::TaskComplete if to.is_core() => self.complete_at_core(number, from),
+            _ if to.is_core() => self.reach_core(number, kind),
+            Kind::Ask => {
+                self.enqueue(&to, number, Owes::Answer(number), None);
+                self.grant_turn(&to, number);
+            }
+            Kind::Task | Kind::TaskComplete | Kind::AskHuman => {
+                if let Some(member) = place.as_ref().and_then(WorkflowPlace::member) {
+                    self.reopen(member, &to, ladder.last());
+                    if Address::from(member.join.clone()).is_dispatch()
+                        && let Some(place) = &place
+                    {
+                        return self.retry_member_item(place, &to);
+                    }
+                }
+                self.enqueue(&to, number, Owes::Outcome, place);
+                self.grant_turn(&to, number);
+            }
+            Kind::AskResponse | Kind::Update | Kind::Lifecycle => {
+                self.keep_update(&to, number);
             }
         }
     }
@@ -312,9 +326,8 @@ impl State {
             held.is_some_and(|held| held.is_at_machine(delivery))
                 && self.machine_of(number, delivery).is_some()
         };
-        let (at_machine, parked): (Vec<Delivery>, Vec<Delivery>) =
+        let (at_machine, mut parked): (Vec<Delivery>, Vec<Delivery>) =
             parked.into_iter().partition(is_at_machine);
-        let mut parked = parked;
         let held = held.is_some();
         parked.retain(|d| !self.end_parked_item(number, &d.to, Step::Refused, why));
         let result_of = match self.messages.facts(number).unwrap_or(&facts).way.clone() {

@@ -11,6 +11,21 @@ use crate::model::{
     OutcomeWord,
 };
 
+/// What a gate does when it is started.
+enum GateStart {
+    /// It reports at once.
+    Reports(GateReport),
+    /// Its report comes later. `warns`: a failure is only told to the author.
+    Waits { by: Reporter, warns: bool },
+}
+
+impl GateStart {
+    fn waits_for(by: Reporter) -> GateStart {
+        let warns = false;
+        GateStart::Waits { by, warns }
+    }
+}
+
 impl State {
     /// The gates that an outcome must pass. A gate whose evaluator is the author is left out:
     /// no agent judges itself.
@@ -86,14 +101,14 @@ impl State {
             if round.has_report(outcome, &gate) {
                 continue;
             }
-            let by = match job {
+            let start = match job {
                 Ok(job) => {
                     round.jobs.push(job);
-                    Ok(Reporter::Jobs(1))
+                    GateStart::waits_for(Reporter::Jobs(1))
                 }
-                Err(why) => Err(report(&gate, GateVerdict::Fail, why)),
+                Err(why) => GateStart::Reports(report(&gate, GateVerdict::Fail, why)),
             };
-            self.expect_report(round, outcome, gate, OnGateError::Block, by);
+            self.expect_report(round, outcome, gate, OnGateError::Block, start);
         }
     }
 
@@ -115,32 +130,34 @@ impl State {
         } = gate;
         let held = self.messages.get(outcome);
         let said = held.map(|held| held.rearmatter.clone()).unwrap_or_default();
-        let mut warns = false;
-        let by = match check {
-            Check::Rearmatter(check) => Err(report_of(&name, &wrong_with(&check, &said))),
-            Check::Accuracy(check) => Err(report_of(&name, &wrong_sources(&check, &said))),
+        let start = match check {
+            Check::Rearmatter(check) => {
+                GateStart::Reports(report_of(&name, &wrong_with(&check, &said)))
+            }
+            Check::Accuracy(check) => {
+                GateStart::Reports(report_of(&name, &wrong_sources(&check, &said)))
+            }
             Check::Commands(programs) => {
                 let (count, stdin) = (programs.len(), None);
                 let programs = programs.into_iter();
                 let jobs = programs.map(|program| Job::Gate { program, stdin });
                 round.jobs.extend(jobs);
-                Ok(Reporter::Jobs(count))
+                GateStart::waits_for(Reporter::Jobs(count))
             }
             Check::Command(program) => {
                 let stdin = Some(outcome);
                 round.jobs.push(Job::Gate { program, stdin });
-                Ok(Reporter::Jobs(1))
+                GateStart::waits_for(Reporter::Jobs(1))
             }
             Check::Evidence(checks) => {
                 let Claims { wrong, jobs } =
                     claims(&said, &checks, outcome, self.run_began(outcome));
                 match jobs.is_empty() {
-                    true => Err(report_of(&name, &wrong)),
-                    false => Ok(look_into(round, wrong, jobs)),
+                    true => GateStart::Reports(report_of(&name, &wrong)),
+                    false => GateStart::waits_for(look_into(round, wrong, jobs)),
                 }
             }
             Check::Files { files, strict } => {
-                warns = !strict;
                 let began = self.run_began(outcome);
                 let jobs = files.into_iter().map(|file| {
                     let job = Job::File {
@@ -150,18 +167,20 @@ impl State {
                     };
                     (job, 0, Claim::File(file.id))
                 });
-                Ok(look_into(round, Vec::new(), jobs))
+                GateStart::Waits {
+                    by: look_into(round, Vec::new(), jobs),
+                    warns: !strict,
+                }
             }
             Check::Evaluation(evaluation) => {
                 round.allow(evaluation.timeout);
-                let asked = self.ask_evaluator(who, &name, &evaluation, Some(outcome), about);
-                asked.map_err(|why| report(&name, GateVerdict::Error, why))
+                match self.ask_evaluator(who, &name, &evaluation, Some(outcome), about) {
+                    Ok(by) => GateStart::waits_for(by),
+                    Err(why) => GateStart::Reports(report(&name, GateVerdict::Error, why)),
+                }
             }
         };
-        self.expect_report(round, outcome, name, on_error, by);
-        if let Some(pending) = round.pending.last_mut().filter(|_| warns) {
-            pending.warns = true;
-        }
+        self.expect_report(round, outcome, name, on_error, start);
     }
 
     /// Add a pending gate, or the report that it gave at once.
@@ -171,17 +190,17 @@ impl State {
         outcome: MessageNo,
         gate: String,
         on_error: OnGateError,
-        by: Result<Reporter, GateReport>,
+        start: GateStart,
     ) {
-        match by {
-            Ok(by) => round.pending.push(Pending {
+        match start {
+            GateStart::Waits { by, warns } => round.pending.push(Pending {
                 outcome,
                 gate,
                 on_error,
-                warns: false,
+                warns,
                 by,
             }),
-            Err(report) => {
+            GateStart::Reports(report) => {
                 self.note_report(outcome, &report);
                 round.report_at_once(outcome, report, on_error);
             }

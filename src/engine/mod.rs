@@ -93,7 +93,7 @@ pub use replay::Judged;
 pub use round::{LateCheck, Pending, Reported, Reporter, Round, RoundPurpose};
 pub use route::{Addressee, Outcome, Route, Rule, Unroutable, route};
 pub use state::{Counts, OpenMessage, State, Touched, TransitionRecord};
-pub use suspended::{LIMITED, MOST_LIMITED};
+pub use suspended::{LIMITED, MAX_LIMITED};
 pub use table::decide;
 pub use timers::PAUSED;
 pub use transitions::{Signal, Transition};

@@ -115,66 +115,8 @@ impl State {
                     return Err(format!("{why}{open}"));
                 }
                 Inferred::Kind { kind, row, answers } => {
-                    let asker = match row {
-                        KindRow::LateAnswer | KindRow::WorkIsAsk => self.asker(envelope, known),
-                        KindRow::Explicit if kind == Kind::AskResponse => {
-                            self.asker(envelope, known)
-                        }
-                        KindRow::Explicit
-                        | KindRow::Answer
-                        | KindRow::CoreAnswers
-                        | KindRow::Status
-                        | KindRow::ToCore
-                        | KindRow::FromCore
-                        | KindRow::BetweenAgents => None,
-                    };
-                    let to = self.plan_kind(&mut plan, from, to.or(asker), kind, answers)?;
-                    let to = match kind {
-                        Kind::Task | Kind::TaskComplete => {
-                            self.machine_for(&to, from).unwrap_or(to)
-                        }
-                        Kind::AskResponse if !plan.answers.is_empty() => to,
-                        Kind::Ask
-                        | Kind::AskHuman
-                        | Kind::AskResponse
-                        | Kind::Update
-                        | Kind::Lifecycle => self.agent_at(to)?,
-                    };
-                    if kind == Kind::Ask {
-                        self.may_ask(from, &to)?;
-                    }
-                    let for_agent = matches!(kind, Kind::Task | Kind::Ask | Kind::TaskComplete);
-                    if for_agent && to.slot.is_some() {
-                        return Err(one_of_several(&to));
-                    }
-                    let tier = envelope.extra.get("tier").and_then(|tier| tier.as_str());
-                    let unknown = tier.filter(|_| for_agent);
-                    let unknown = unknown.and_then(|tier| self.unknown_tier(&to, tier));
-                    plan.warnings.extend(unknown);
-                    let late = kind == Kind::AskResponse && plan.answers.is_empty();
-                    let (kind, row) = match late {
-                        true => (Kind::Update, KindRow::LateAnswer),
-                        false => (kind, row),
-                    };
-                    if row == KindRow::CoreAnswers
-                        && let Some(ask) = plan.answers.last().and_then(|n| self.messages.get(*n))
-                    {
-                        plan.warnings.push(format!(
-                            "it answers `{}` of {to}; `type: task` would make it new work",
-                            ask.facts.id
-                        ));
-                    }
-                    if row == KindRow::LateAnswer {
-                        plan.late.extend(self.late_asks(envelope));
-                        plan.warnings.push(format!(
-                            "the ask that you answered is closed: {to} gets your answer as an update"
-                        ));
-                    }
-                    let delivery = Delivery {
-                        row: Some(row),
-                        ..self.accepted(&to, kind)
-                    };
-                    plan.deliver(delivery);
+                    let to = to.or_else(|| self.implied_asker(envelope, (kind, row), known));
+                    self.plan_delivery(&mut plan, envelope, to, (kind, row), answers)?;
                 }
                 Inferred::Outcome(row) => {
                     if let Some(slot) = to.as_ref().filter(|to| to.slot.is_some()) {
@@ -193,6 +135,81 @@ impl State {
             plan.ancestry = self.ancestry(envelope, &plan.answers, known);
         }
         Ok(plan)
+    }
+
+    /// The asker that an answer without a recipient is meant for.
+    fn implied_asker(
+        &self,
+        envelope: &Envelope,
+        (kind, row): (Kind, KindRow),
+        known: &[MessageRecord],
+    ) -> Option<Address> {
+        match row {
+            KindRow::LateAnswer | KindRow::WorkIsAsk => self.asker(envelope, known),
+            KindRow::Explicit if kind == Kind::AskResponse => self.asker(envelope, known),
+            KindRow::Explicit
+            | KindRow::Answer
+            | KindRow::CoreAnswers
+            | KindRow::Status
+            | KindRow::ToCore
+            | KindRow::FromCore
+            | KindRow::BetweenAgents => None,
+        }
+    }
+
+    /// Plan the delivery of a message that is no outcome to one recipient.
+    fn plan_delivery(
+        &self,
+        plan: &mut Plan,
+        envelope: &Envelope,
+        to: Option<Address>,
+        (kind, row): (Kind, KindRow),
+        answers: Option<MsgId>,
+    ) -> Result<(), String> {
+        let from = &envelope.from;
+        let to = self.plan_kind(plan, from, to, kind, answers)?;
+        let to = match kind {
+            Kind::Task | Kind::TaskComplete => self.machine_for(&to, from).unwrap_or(to),
+            Kind::AskResponse if !plan.answers.is_empty() => to,
+            Kind::Ask | Kind::AskHuman | Kind::AskResponse | Kind::Update | Kind::Lifecycle => {
+                self.agent_at(to)?
+            }
+        };
+        if kind == Kind::Ask {
+            self.may_ask(from, &to)?;
+        }
+        let for_agent = matches!(kind, Kind::Task | Kind::Ask | Kind::TaskComplete);
+        if for_agent && to.slot.is_some() {
+            return Err(one_of_several(&to));
+        }
+        let tier = envelope.extra.get("tier").and_then(|tier| tier.as_str());
+        let unknown = tier.filter(|_| for_agent);
+        let unknown = unknown.and_then(|tier| self.unknown_tier(&to, tier));
+        plan.warnings.extend(unknown);
+        let late = kind == Kind::AskResponse && plan.answers.is_empty();
+        let (kind, row) = match late {
+            true => (Kind::Update, KindRow::LateAnswer),
+            false => (kind, row),
+        };
+        if row == KindRow::CoreAnswers
+            && let Some(ask) = plan.answers.last().and_then(|n| self.messages.get(*n))
+        {
+            plan.warnings.push(format!(
+                "it answers `{}` of {to}; `type: task` would make it new work",
+                ask.facts.id
+            ));
+        }
+        if row == KindRow::LateAnswer {
+            plan.late.extend(self.late_asks(envelope));
+            plan.warnings.push(format!(
+                "the ask that you answered is closed: {to} gets your answer as an update"
+            ));
+        }
+        plan.deliver(Delivery {
+            row: Some(row),
+            ..self.accepted(&to, kind)
+        });
+        Ok(())
     }
 
     /// In a strict mesh, an agent may ask only the agents that its row lists. Everybody may ask

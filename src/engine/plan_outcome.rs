@@ -10,7 +10,7 @@ use super::plan::Plan;
 use super::route::{Addressee, Outcome, Route, Rule, block_for, opening, route};
 use super::state::State;
 use super::work::{Forwarding, Member, Work, WorkflowPlace};
-use crate::model::{Address, Envelope, Kind, Opener, OutcomeWord, Resolved, Target};
+use crate::model::{Address, Block, Envelope, Kind, Opener, OutcomeWord, Resolved, Target};
 
 impl State {
     /// Plan an outcome, or return why it is not accepted.
@@ -42,13 +42,12 @@ impl State {
         let Some(mesh) = self.mesh(&from.mesh) else {
             return self.plan_target(plan, &Target::Core, status, row, Rule::NoRow);
         };
-        // The outcome of an evaluator is its verdict and is not routed, unless it needs the
-        // human.
         let blocked = status.is_some_and(OutcomeWord::is_blocked);
-        if blocked && self.judges(from).is_some() {
-            return self.plan_target(plan, &Target::Core, status, row, Rule::BlockedToCore);
-        }
         if let Some(asked) = self.judges(from) {
+            // A verdict is not routed, unless it needs the human.
+            if blocked {
+                return self.plan_target(plan, &Target::Core, status, row, Rule::BlockedToCore);
+            }
             let delivery = Delivery {
                 row: Some(row),
                 ..self.accepted(&asked.author, Kind::TaskComplete)
@@ -56,63 +55,28 @@ impl State {
             plan.deliver(delivery);
             return plan.go(Forwarding::Verdict);
         }
-        let work = worker.and_then(|worker| worker.status.work());
-        let opens = self.opens_block(envelope, known);
-        let route_to = match envelope.route_to.as_ref().filter(|_| !opens) {
-            None => None,
-            Some(written) => match self.meshes.directory().resolve(written, from, None) {
-                Ok(Resolved::To(address)) => Some(Addressee::from(&address)),
-                Ok(Resolved::Dispatch) => None,
-                Err(why) => return Err(format!("route_to: {why}; {}", why.hint())),
-            },
-        };
         let outcome = Outcome {
             sender: &from.agent,
             status,
             to: to.map_or(Addressee::Routing, Addressee::from),
-            route_to,
+            route_to: self.route_to(envelope, known)?,
         };
         let routed = route(mesh, &outcome);
-        // The outcome of a member goes to the join, unless it needs the human.
-        let place = self.place_of(envelope, known);
-        if let Some(member) = place.and_then(WorkflowPlace::member) {
-            let asks = match &routed {
-                Route::To { target, rule } => {
-                    kind_of_outcome(target, status, *rule) == Kind::AskHuman
-                }
-                Route::FanOut { .. } | Route::Refused(_) => false,
-            };
-            let blocked = status.is_some_and(OutcomeWord::is_blocked);
-            if !asks && !blocked {
-                let join = Address::from(member.join.clone());
-                let delivery = Delivery {
-                    row: Some(row),
-                    place: self.step_of_block(member),
-                    ..self.accepted(&join, Kind::TaskComplete)
-                };
-                plan.deliver(delivery);
-                return plan.go(Forwarding::Join(member.clone()));
-            }
+        if let Some(member) = self
+            .place_of(envelope, known)
+            .and_then(WorkflowPlace::member)
+        {
             if blocked {
                 return self.plan_target(plan, &Target::Core, status, row, Rule::BlockedToCore);
             }
-        }
-        let own_join = work.is_some_and(|work| is_own_join(work, from));
-        let all: Vec<Addressee> = self.wanted(envelope);
-        if let Some(block) = block_for(mesh, &outcome, &all, own_join) {
-            let opening = opening(block, from, &plan.parts).map_err(|why| why.to_string())?;
-            let rules = BlockRules {
-                min: opening.min,
-                time: opening.time,
-                copies: opening.copies,
-                gather: block.gather.clone(),
-            };
-            for warning in opening.warnings {
-                if !plan.warnings.contains(&warning) {
-                    plan.warnings.push(warning);
-                }
+            if !asks_human(&routed, status) {
+                return self.plan_result(plan, member, row);
             }
-            return self.plan_block(plan, opening.members, opening.join, rules, row);
+        }
+        let work = worker.and_then(|worker| worker.status.work());
+        let own_join = work.is_some_and(|work| is_own_join(work, from));
+        if let Some(block) = block_for(mesh, &outcome, &self.wanted(envelope), own_join) {
+            return self.plan_opening(plan, block, from, row);
         }
         match routed {
             Route::To { target, rule } => {
@@ -127,11 +91,11 @@ impl State {
                 }
                 self.plan_target(plan, &target, status, row, rule)
             }
+            // A worker that opened a block and got its results cannot open the block again.
+            Route::FanOut { .. } if own_join => {
+                self.plan_target(plan, &Target::Core, status, row, Rule::NoRow)
+            }
             Route::FanOut { members, join } => {
-                // A worker that opened a block and got its results cannot open the block again.
-                if own_join {
-                    return self.plan_target(plan, &Target::Core, status, row, Rule::NoRow);
-                }
                 let members: IndexSet<Address> = members
                     .into_iter()
                     .map(Address::from)
@@ -158,6 +122,59 @@ impl State {
                 }
             }
         }
+    }
+
+    /// The target that the author wants instead of the table's. It has no effect on an outcome that
+    /// opens a block.
+    fn route_to(
+        &self,
+        envelope: &Envelope,
+        known: &[MessageRecord],
+    ) -> Result<Option<Addressee>, String> {
+        let opens = self.opens_block(envelope, known);
+        let Some(written) = envelope.route_to.as_ref().filter(|_| !opens) else {
+            return Ok(None);
+        };
+        let directory = self.meshes.directory();
+        match directory.resolve(written, &envelope.from, None) {
+            Ok(Resolved::To(address)) => Ok(Some(Addressee::from(&address))),
+            Ok(Resolved::Dispatch) => Ok(None),
+            Err(why) => Err(format!("route_to: {why}; {}", why.hint())),
+        }
+    }
+
+    /// Plan the outcome of a member of a block: it goes to the join.
+    fn plan_result(&self, plan: &mut Plan, member: &Member, row: KindRow) -> Result<(), String> {
+        let join = Address::from(member.join.clone());
+        plan.deliver(Delivery {
+            row: Some(row),
+            place: self.step_of_block(member),
+            ..self.accepted(&join, Kind::TaskComplete)
+        });
+        plan.go(Forwarding::Join(member.clone()))
+    }
+
+    /// Plan an outcome that opens a block of the mesh.
+    fn plan_opening(
+        &self,
+        plan: &mut Plan,
+        block: &Block,
+        from: &Address,
+        row: KindRow,
+    ) -> Result<(), String> {
+        let opening = opening(block, from, &plan.parts).map_err(|why| why.to_string())?;
+        let rules = BlockRules {
+            min: opening.min,
+            time: opening.time,
+            copies: opening.copies,
+            gather: block.gather.clone(),
+        };
+        for warning in opening.warnings {
+            if !plan.warnings.contains(&warning) {
+                plan.warnings.push(warning);
+            }
+        }
+        self.plan_block(plan, opening.members, opening.join, rules, row)
     }
 
     /// Does an outcome open a block, whomever it names? The `complete` of an opener does, unless its
@@ -256,6 +273,14 @@ impl State {
             true => Ok(()),
             false => plan.go(Forwarding::On),
         }
+    }
+}
+
+/// Does an outcome that is routed so ask the human?
+fn asks_human(routed: &Route, status: Option<&OutcomeWord>) -> bool {
+    match routed {
+        Route::To { target, rule } => kind_of_outcome(target, status, *rule) == Kind::AskHuman,
+        Route::FanOut { .. } | Route::Refused(_) => false,
     }
 }
 

@@ -10,7 +10,12 @@ pub(super) enum SignalData {
     Ready,
     Delivered(u32),
     NotDelivered(u32, Sent, String),
-    Busy(Option<u32>),
+    Busy {
+        /// The turn that the pane works on, if known.
+        turn: Option<u32>,
+        /// The screen has not changed since the last report.
+        unchanged: bool,
+    },
     Idle(u32),
     Asked(Dialog),
     Limited {
@@ -32,7 +37,7 @@ impl SignalData {
             SignalData::Ready => Signal::Ready,
             SignalData::Delivered(_) => Signal::Delivered,
             SignalData::NotDelivered(..) => Signal::DeliveryFailed,
-            SignalData::Busy(turn) => match *turn == Some(worker.turn) {
+            SignalData::Busy { turn, .. } => match *turn == Some(worker.turn) {
                 true => Signal::Busy,
                 false => Signal::BusyBefore,
             },
@@ -54,7 +59,7 @@ impl SignalData {
             SignalData::Delivered(turn) | SignalData::NotDelivered(turn, ..) => Some(*turn),
             SignalData::Started(_)
             | SignalData::Ready
-            | SignalData::Busy(_)
+            | SignalData::Busy { .. }
             | SignalData::Idle(_)
             | SignalData::Asked(_)
             | SignalData::Limited { .. }
@@ -64,11 +69,22 @@ impl SignalData {
         }
     }
 
+    /// Does the report show that the worker lives? A screen that has not changed does not.
+    pub(super) fn is_sign_of_life(&self) -> bool {
+        !matches!(
+            self,
+            SignalData::Busy {
+                unchanged: true,
+                ..
+            }
+        )
+    }
+
     /// What the pane shows after this report.
     pub(super) fn shows(&self, before: Shows) -> Shows {
         match self {
             SignalData::Ready => Shows::Ready,
-            SignalData::Busy(turn) => Shows::Busy(*turn),
+            SignalData::Busy { turn, .. } => Shows::Busy(*turn),
             SignalData::Idle(turn) => Shows::Idle(*turn),
             SignalData::Asked(_) => Shows::Dialog,
             SignalData::Limited { .. } => Shows::Limited,

@@ -1,7 +1,7 @@
 //! Receives reports about workers and drops the outdated ones: about an older process, an older
 //! report, an older check or an old deadline. The rest goes through the table to `act`.
 
-use super::event::{AttemptId, Event};
+use super::event::AttemptId;
 use super::jobs::{JobOwner, JobResult};
 use super::signal_data::SignalData;
 use super::state::{State, TransitionRecord};
@@ -11,53 +11,19 @@ use super::worker::Phase;
 use crate::model::{Address, Mode};
 
 impl State {
-    pub(super) fn pane_event(&mut self, event: Event) {
-        let mut alive = true;
-        let (pane, no, mut data) = match event {
-            Event::PaneStarted { pane, session } => (pane, 0, SignalData::Started(session)),
-            Event::PaneReady { pane, no } => (pane, no, SignalData::Ready),
-            Event::PaneIdle { pane, turn, no } => (pane, no, SignalData::Idle(turn)),
-            Event::PaneBusy {
-                pane,
-                turn,
-                unchanged,
-                no,
-            } => {
-                alive = !unchanged;
-                (pane, no, SignalData::Busy(turn))
-            }
-            Event::PaneAsked { pane, dialog, no } => (pane, no, SignalData::Asked(dialog)),
-            Event::PaneLimited {
-                pane,
-                until,
-                guessed,
-                no,
-            } => (pane, no, SignalData::Limited { until, guessed }),
-            Event::PaneExited { pane, exit } => (pane, 0, SignalData::Exited(exit)),
-            Event::Delivered { pane, turn } => (pane, 0, SignalData::Delivered(turn)),
-            Event::DeliveryFailed {
-                pane,
-                turn,
-                sent,
-                why,
-            } => (pane, 0, SignalData::NotDelivered(turn, sent, why)),
-            Event::Arrived(_)
-            | Event::Rejected(_)
-            | Event::PaneUsed(_)
-            | Event::TimerFired { .. }
-            | Event::PaneSession { .. }
-            | Event::JobsFinished { .. }
-            | Event::PaneSaid { .. }
-            | Event::MeshLoaded(_)
-            | Event::MeshRemoved { .. }
-            | Event::Command(_)
-            | Event::Recovered { .. } => return,
-        };
+    /// Apply a report about a process. `no`: its number; 0 if reports of its kind have none.
+    pub(super) fn pane_report(&mut self, pane: AttemptId, no: u32, mut data: SignalData) {
         let AttemptId { worker, attempt } = pane;
         let Some(known) = self.workers.get(&worker) else {
             return;
         };
-        if let (SignalData::Busy(turn @ None), 0) = (&mut data, no) {
+        if let (
+            SignalData::Busy {
+                turn: turn @ None, ..
+            },
+            0,
+        ) = (&mut data, no)
+        {
             // Journals from before reports were numbered mean the current turn.
             *turn = Some(known.turn);
         }
@@ -87,8 +53,9 @@ impl State {
                 let known = self.worker_mut(&worker);
                 known.seen = known.seen.max(no);
                 known.shows = data.shows(known.shows);
+                let is_alive = data.is_sign_of_life();
                 self.act(&worker, by, data);
-                if alive {
+                if is_alive {
                     self.hear(&worker);
                 }
                 by

@@ -22,6 +22,7 @@ use super::message_record::{DeliveryStep, MessageNo, MessageRecord, Step};
 use super::open_messages::OpenMessages;
 use super::parked_items::ParkedItems;
 use super::runs::Runs;
+use super::signal_data::SignalData;
 use super::timers::Timers;
 use super::transitions::{Signal, Transition};
 use super::unbound::UnboundFiles;
@@ -173,15 +174,40 @@ impl State {
             Event::Rejected(rejected) => self.rejected(*rejected),
             Event::PaneSession { pane, session } => self.session_known(&pane, session),
             Event::PaneSaid { pane, text } => self.said(&pane, text),
-            Event::PaneStarted { .. }
-            | Event::PaneReady { .. }
-            | Event::PaneIdle { .. }
-            | Event::PaneBusy { .. }
-            | Event::PaneAsked { .. }
-            | Event::PaneLimited { .. }
-            | Event::PaneExited { .. }
-            | Event::Delivered { .. }
-            | Event::DeliveryFailed { .. } => self.pane_event(event),
+            Event::PaneStarted { pane, session } => {
+                self.pane_report(pane, 0, SignalData::Started(session));
+            }
+            Event::PaneReady { pane, no } => self.pane_report(pane, no, SignalData::Ready),
+            Event::PaneIdle { pane, turn, no } => {
+                self.pane_report(pane, no, SignalData::Idle(turn));
+            }
+            Event::PaneBusy {
+                pane,
+                turn,
+                unchanged,
+                no,
+            } => self.pane_report(pane, no, SignalData::Busy { turn, unchanged }),
+            Event::PaneAsked { pane, dialog, no } => {
+                self.pane_report(pane, no, SignalData::Asked(dialog));
+            }
+            Event::PaneLimited {
+                pane,
+                until,
+                guessed,
+                no,
+            } => self.pane_report(pane, no, SignalData::Limited { until, guessed }),
+            Event::PaneExited { pane, exit } => {
+                self.pane_report(pane, 0, SignalData::Exited(exit));
+            }
+            Event::Delivered { pane, turn } => {
+                self.pane_report(pane, 0, SignalData::Delivered(turn));
+            }
+            Event::DeliveryFailed {
+                pane,
+                turn,
+                sent,
+                why,
+            } => self.pane_report(pane, 0, SignalData::NotDelivered(turn, sent, why)),
             Event::PaneUsed(used) => self.used(&used),
             Event::JobsFinished {
                 owner,

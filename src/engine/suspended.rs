@@ -12,11 +12,11 @@ use crate::model::Address;
 /// to an hour.
 pub const LIMITED: i64 = 300_000;
 /// The greatest guess, in milliseconds.
-pub const MOST_LIMITED: i64 = 3_600_000;
+pub const MAX_LIMITED: i64 = 3_600_000;
 
 /// The guess for a limit with an unknown end, after this many in a row.
 pub(super) fn guessed_wait(before: u32) -> i64 {
-    (LIMITED << before.min(8)).min(MOST_LIMITED)
+    (LIMITED << before.min(8)).min(MAX_LIMITED)
 }
 
 impl State {
@@ -53,7 +53,7 @@ impl State {
                     // The work is delivered when the pane is ready again.
                     SignalData::NotDelivered(_, Sent::Nothing, _) => Giving::Spawning,
                     SignalData::Ready
-                    | SignalData::Busy(_)
+                    | SignalData::Busy { .. }
                     | SignalData::Asked(_)
                     | SignalData::Limited { .. }
                     | SignalData::Exited(_)
@@ -82,7 +82,10 @@ impl State {
         }
         let data = match worker.shows {
             Shows::Ready => SignalData::Ready,
-            Shows::Busy(turn) => SignalData::Busy(turn),
+            Shows::Busy(turn) => SignalData::Busy {
+                turn,
+                unchanged: false,
+            },
             Shows::Idle(turn) => SignalData::Idle(turn),
             Shows::Unknown | Shows::Dialog | Shows::Limited => return self.look(who),
         };

@@ -55,13 +55,38 @@ pub fn create(
     stays_inside(root, path)?;
     let branch = branch_of(feature);
     let all = repository.worktrees()?;
+    if is_there(&all, path, &branch)? {
+        return settle_in(repository, path, messages);
+    }
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent)
+            .map_err(|error| format!("{} cannot be created: {error}", parent.display()))?;
+    }
+    stays_inside(root, path)?;
+    let text = path.to_string_lossy();
+    let head = format!("refs/heads/{branch}");
+    match git.holds(&["show-ref", "--verify", "--quiet", &head])? {
+        // `--force`: git may still know a folder that somebody has removed.
+        true => git.text(&["worktree", "add", "--force", "--quiet", &text, &branch])?,
+        false => {
+            let add = [
+                "worktree", "add", "--force", "--quiet", "-b", &branch, &text,
+            ];
+            git.text(&[&add[..], &["HEAD"]].concat())?
+        }
+    };
+    settle_in(repository, path, messages)
+}
+
+/// Whether the worktree of a branch is in its place. The error says what else is in the way, there or
+/// elsewhere: that is left alone.
+fn is_there(all: &[Registered], path: &Path, branch: &str) -> Result<bool, String> {
     let at = real(path);
     let known = all.iter().find(|known| real(&known.path) == at);
     let shown = path.display();
+    let is_of_branch = |known: &Registered| known.branch.as_deref() == Some(branch);
     match (known, path.exists()) {
-        (Some(known), true) if known.branch.as_ref() == Some(&branch) => {
-            return settle_in(repository, path, messages);
-        }
+        (Some(known), true) if is_of_branch(known) => return Ok(true),
         (Some(known), true) => {
             let on = known.branch.as_deref();
             let on = on.map_or("has a detached head".into(), |on| format!("is on `{on}`"));
@@ -85,31 +110,14 @@ pub fn create(
         }
         (Some(_), false) | (None, true | false) => {}
     }
-    let elsewhere = all.iter().find(|known| {
-        known.branch.as_ref() == Some(&branch) && real(&known.path) != at && known.path.exists()
-    });
-    if let Some(elsewhere) = elsewhere {
-        let there = elsewhere.path.display();
-        return Err(format!("`{branch}` is checked out at {there}"));
-    }
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent)
-            .map_err(|error| format!("{} cannot be created: {error}", parent.display()))?;
-    }
-    stays_inside(root, path)?;
-    let text = path.to_string_lossy();
-    let head = format!("refs/heads/{branch}");
-    match git.holds(&["show-ref", "--verify", "--quiet", &head])? {
-        // `--force`: git may still know a folder that somebody has removed.
-        true => git.text(&["worktree", "add", "--force", "--quiet", &text, &branch])?,
-        false => {
-            let add = [
-                "worktree", "add", "--force", "--quiet", "-b", &branch, &text,
-            ];
-            git.text(&[&add[..], &["HEAD"]].concat())?
+    let mut others = all.iter().filter(|known| real(&known.path) != at);
+    match others.find(|known| is_of_branch(known) && known.path.exists()) {
+        Some(elsewhere) => {
+            let there = elsewhere.path.display();
+            Err(format!("`{branch}` is checked out at {there}"))
         }
-    };
-    settle_in(repository, path, messages)
+        None => Ok(false),
+    }
 }
 
 /// Write what tx needs in a worktree: a file that names its project, and a link to the bus.

@@ -78,20 +78,13 @@ impl Folded {
             return Ok(());
         };
         for effect in self.state.step(record.at, event) {
-            match effect {
-                Effect::Write(system_message) => self.system_messages.push(*system_message),
-                Effect::Archive(facts) if older => self.finished.push(*facts),
-                Effect::Spawn { .. }
-                | Effect::Deliver { .. }
-                | Effect::Interrupt { .. }
-                | Effect::Look { .. }
-                | Effect::Kill { .. }
-                | Effect::NotifyHuman { .. }
-                | Effect::NotifyHeld { .. }
-                | Effect::Decide { .. }
-                | Effect::EndTurn { .. }
-                | Effect::RunJobs { .. }
-                | Effect::Archive(_) => {}
+            // All others were carried out, or their results are looked for.
+            if let Effect::Write(system_message) = effect {
+                self.system_messages.push(*system_message);
+            } else if let Effect::Archive(facts) = effect
+                && older
+            {
+                self.finished.push(*facts);
             }
         }
         Ok(())

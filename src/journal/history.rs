@@ -57,12 +57,14 @@ impl FoldedJournal {
         Store::fold_on(&self.reader, &mut self.state, last, |_, _, _, effects| {
             numbers.extend(effects.iter().filter_map(Effect::notified));
         })?;
-        let found = numbers.into_iter().map(|number| self.all().message(number));
+        let found = numbers
+            .into_iter()
+            .map(|number| self.history().message(number));
         found.filter_map(Result::transpose).collect()
     }
 
     /// The state and the journal together.
-    pub fn all(&self) -> History<'_> {
+    pub fn history(&self) -> History<'_> {
         History {
             state: &self.state,
             reader: &self.reader,

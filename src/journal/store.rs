@@ -339,19 +339,11 @@ impl Store {
     /// Queue an event for the commit, with the result of its step.
     fn queue(&mut self, mut entry: Entry, effects: Vec<Effect>) {
         for effect in effects {
-            match effect {
-                Effect::Archive(facts) => entry.facts.push(*facts),
-                effect @ (Effect::Spawn { .. }
-                | Effect::Deliver { .. }
-                | Effect::Interrupt { .. }
-                | Effect::Look { .. }
-                | Effect::Kill { .. }
-                | Effect::Write(_)
-                | Effect::NotifyHuman { .. }
-                | Effect::NotifyHeld { .. }
-                | Effect::Decide { .. }
-                | Effect::EndTurn { .. }
-                | Effect::RunJobs { .. }) => self.effects.push(effect),
+            // The journal carries out this effect, and the daemon all others.
+            if let Effect::Archive(facts) = effect {
+                entry.facts.push(*facts);
+            } else {
+                self.effects.push(effect);
             }
         }
         let touched = self.state.touched();

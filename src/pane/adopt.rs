@@ -64,14 +64,9 @@ mod tests {
         let turn = |prompt: &str, status: WorkerState, mark: u32| {
             let setup = Setup {
                 screen: serde_yaml::from_str(prompt).unwrap(),
-                one_turn: false,
                 apart: 500,
-                sends: false,
-                answers: Vec::new(),
                 has_hooks: true,
-                limit_grace: 0,
-                utc_offset: 0,
-                login: String::new(),
+                ..Setup::default()
             };
             match Saw::adopted(&setup, Some(&worker(status)), 4, [mark, 0]) {
                 Saw::Adopted { turn, busy, .. } => (turn, busy),

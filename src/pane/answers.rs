@@ -106,7 +106,9 @@ impl Pane {
         if !pressed {
             return self.look_if_wanted();
         }
-        self.reason = answering.note.take();
+        if let Some(note) = answering.note.take() {
+            self.texts.put_first(note);
+        }
         self.answering = None;
         self.state = PaneState::Busy;
         self.tell_level(true, acts);
@@ -142,14 +144,9 @@ mod tests {
         let keys = "[{ shows: '^Allow', yes: [y, Enter], no: [n, Enter] }]";
         let mut pane = Pane::new(Setup {
             screen: serde_yaml::from_str(rules).unwrap(),
-            one_turn: false,
             apart: 500,
-            sends: false,
             answers: serde_yaml::from_str(keys).unwrap(),
-            has_hooks: false,
-            login: String::new(),
-            limit_grace: 0,
-            utc_offset: 0,
+            ..Setup::default()
         });
         let _ = pane.step(1_000, Saw::Start { turn: None });
         let _ = pane.step(1_000, Saw::Started);
@@ -341,6 +338,30 @@ mod tests {
         };
         assert_eq!(text.last_line, "tx: the human said no: use mv please");
         assert_eq!(pane.phase(), PanePhase::Delivering);
+    }
+
+    #[test]
+    fn a_reason_that_waits_outlives_a_yes_to_the_next_dialog() {
+        let (mut pane, dialog) = asked("Allow rm?");
+        let text = "use mv".to_owned();
+        let _ = pane.step(6_000, decided(dialog.request, Decision::Deny { text }));
+        let _ = pane.step(7_000, look("Allow rm?", 5));
+        let _ = pane.step(7_000, Saw::Pressed(true));
+        let acts = pane.step(8_000, look("Allow mv?", 8));
+        let [Act::Tell(Report::Asked { dialog, .. })] = &acts[..] else {
+            panic!("{acts:?}");
+        };
+        let yes = decided(dialog.request, Decision::Allow);
+        assert_eq!(pane.step(9_000, yes), [Act::Look]);
+        let pressed = pane.step(10_000, look("Allow mv?", 8));
+        assert_eq!(pressed, [press(["y", "Enter"])]);
+        let _ = pane.step(10_000, Saw::Pressed(true));
+        let _ = pane.step(11_000, look("> ", 11));
+        let acts = pane.step(11_500, look("> ", 11));
+        let Some(Act::Paste { text, .. }) = acts.last() else {
+            panic!("{acts:?}");
+        };
+        assert!(text.last_line.contains("use mv"), "{text:?}");
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! What a look at the pane leads to, and when to look again.
 
 use super::act::{Act, Report};
-use super::saw::{Hook, Saw, Text};
+use super::saw::{Hook, Saw};
 use super::step::{Pane, PaneState};
 use super::texts::{Delivering, TAKES};
-use crate::engine::{DialogKind, LIMITED, MOST_LIMITED};
+use crate::engine::{DialogKind, LIMITED, MAX_LIMITED};
 use crate::model::Pattern;
 use crate::runtime::reset;
 use crate::runtime::screen::{Look, Wants, classify};
@@ -102,12 +102,10 @@ impl Pane {
             if !self.has_launched(acts) {
                 return self.look_soon();
             }
-            let is_note = |text: &Text| text.turn.is_none();
-            let note = self.reason.is_some() || self.wanted.as_ref().is_some_and(is_note);
             let known = matches!(self.state, PaneState::Ready);
             self.state = PaneState::Ready;
             // A note on an interruption is delivered before the pane is reported as idle.
-            if !known && !note {
+            if !known && !self.texts.has_note() {
                 self.ours = false;
                 acts.push(Act::Fence);
                 self.tell_level(true, acts);
@@ -264,7 +262,7 @@ impl Pane {
         } else if self.at < until {
             (until, wait)
         } else {
-            let wait = (wait * 2).min(MOST_LIMITED);
+            let wait = (wait * 2).min(MAX_LIMITED);
             (self.at + wait, wait)
         };
         if now != until {
@@ -310,8 +308,7 @@ impl Pane {
 
     /// Report that a text waits because the pane is in use.
     pub(super) fn say_held(&mut self, acts: &mut Vec<Act>) {
-        let waits = self.wanted.as_ref().is_some_and(|text| text.turn.is_some());
-        if waits {
+        if self.texts.has_turn() {
             self.say_in_use(acts);
         }
     }
@@ -369,7 +366,7 @@ impl Pane {
     /// Look again if something waits for the pane.
     pub(super) fn look_if_wanted(&mut self) {
         self.next_look = None;
-        if (self.has_text() || self.answering.is_some()) && self.is_typed_to() {
+        if (!self.texts.is_empty() || self.answering.is_some()) && self.is_typed_to() {
             self.look_soon();
         }
     }

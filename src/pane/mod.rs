@@ -44,6 +44,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod texts;
+mod waiting;
 
 pub use act::{Act, Force, HookAnswer, Report};
 pub use life::STEPS;

@@ -10,11 +10,12 @@ use super::saw::{Hook, Saw, Text, View};
 use super::submitted::Submitted;
 use super::table::{PanePhase, PaneSignal, PaneTransition, decide};
 use super::texts::{Delivering, SENT};
+use super::waiting::WaitingTexts;
 use crate::engine::{Dialog, ProcessExit};
 use crate::model::{AnswerKeys, ScreenRules};
 
 /// What is known of a pane before it starts. It never changes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Setup {
     /// How to read the screen of its program.
     pub screen: ScreenRules,
@@ -58,10 +59,8 @@ pub struct Pane {
     pub(super) requests: Requests,
     /// The human's answer to the dialog on the screen, until its keys are pressed.
     pub(super) answering: Option<Answering>,
-    /// The text that waits until the pane is idle.
-    pub(super) wanted: Option<Text>,
-    /// The human's reason for a no, which is delivered before that text.
-    pub(super) reason: Option<Text>,
+    /// The texts that wait until the pane is idle.
+    pub(super) texts: WaitingTexts,
     /// When its process was started; `None`: it has shown what it does since.
     pub(super) starts: Option<i64>,
     /// Since when the pane was seen idle, and its screen, if it was idle at the last look.
@@ -139,8 +138,7 @@ impl Pane {
             launched: None,
             requests: Requests::default(),
             answering: None,
-            wanted: None,
-            reason: None,
+            texts: WaitingTexts::default(),
             starts: None,
             idle: None,
             shown: 0,
@@ -363,7 +361,7 @@ impl Pane {
             return;
         };
         if self.is_typed_to() {
-            self.wanted.get_or_insert(note);
+            self.texts.interrupt(note);
             self.look_soon();
         } else {
             let as_seen = false;

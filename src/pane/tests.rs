@@ -20,12 +20,8 @@ impl PaneHarness {
             screen,
             one_turn,
             apart: 500,
-            sends: false,
-            answers: Vec::new(),
             has_hooks: true,
-            limit_grace: 0,
-            utc_offset: 0,
-            login: String::new(),
+            ..Setup::default()
         };
         PaneHarness {
             pane: Pane::new(setup),
@@ -1024,14 +1020,8 @@ fn a_program_without_hooks_may_wait_before_it_takes_up_what_it_was_started_with(
             let rules = "{ prompt: '^> $', busy: working, limited: no room }";
             Pane::new(Setup {
                 screen: serde_yaml::from_str(rules).unwrap(),
-                one_turn: false,
                 apart: 500,
-                sends: false,
-                answers: Vec::new(),
-                has_hooks: false,
-                login: String::new(),
-                limit_grace: 0,
-                utc_offset: 0,
+                ..Setup::default()
             })
         };
         play.see(Saw::Start { turn: Some(1) });

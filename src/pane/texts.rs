@@ -42,7 +42,7 @@ pub(super) enum DeliveryMethod {
 impl Pane {
     /// Deliver a text, in place of one that waits.
     pub(super) fn want(&mut self, text: Text, acts: &mut Vec<Act>) {
-        self.wanted = Some(text);
+        self.texts.replace(text);
         self.held = self.at;
         match &self.state {
             PaneState::Ready => self.deliver(None, acts),
@@ -68,7 +68,7 @@ impl Pane {
 
     /// The pane is idle: deliver the text that waits. `seen`: the second of the two looks.
     pub(super) fn deliver(&mut self, seen: Option<View>, acts: &mut Vec<Act>) {
-        if !self.has_text() {
+        if self.texts.is_empty() {
             self.next_look = None;
             return;
         }
@@ -86,19 +86,6 @@ impl Pane {
         }
     }
 
-    /// Does a text wait?
-    pub(super) fn has_text(&self) -> bool {
-        self.reason.is_some() || self.wanted.is_some()
-    }
-
-    /// A text that was not delivered waits again.
-    fn put_back(&mut self, text: Text) {
-        match text.turn {
-            None => self.reason.get_or_insert(text),
-            Some(_) => self.wanted.get_or_insert(text),
-        };
-    }
-
     /// Can a text be delivered without typing?
     fn has_way_in(&self) -> bool {
         self.setup.sends || self.requests.can_take()
@@ -106,8 +93,8 @@ impl Pane {
 
     /// Take the text that waits. If its mark is on the pane, a tx that was killed has pasted it,
     /// and nobody knows whether it was submitted.
-    fn take_wanted(&mut self, is_seen: bool, acts: &mut Vec<Act>) -> Option<Text> {
-        let text = self.reason.take().or_else(|| self.wanted.take())?;
+    fn take_text(&mut self, is_seen: bool, acts: &mut Vec<Act>) -> Option<Text> {
+        let text = self.texts.take()?;
         (self.idle, self.next_look) = (None, None);
         if is_seen && is_marked(&self.mark, &text.mark) {
             self.state = PaneState::Starting { runs: true };
@@ -119,7 +106,7 @@ impl Pane {
 
     fn paste(&mut self, way: DeliveryMethod, acts: &mut Vec<Act>) {
         let as_seen = matches!(way, DeliveryMethod::Typed(_));
-        if let Some(text) = self.take_wanted(as_seen, acts) {
+        if let Some(text) = self.take_text(as_seen, acts) {
             acts.push(Act::Paste {
                 text: text.clone(),
                 as_seen,
@@ -130,7 +117,7 @@ impl Pane {
 
     /// Give the text that waits to a hook.
     fn answer_with_text(&mut self, request: u32, ends_turn: bool, acts: &mut Vec<Act>) {
-        if let Some(text) = self.take_wanted(true, acts) {
+        if let Some(text) = self.take_text(true, acts) {
             acts.push(Act::Answer {
                 request,
                 answer: HookAnswer::Text(text.clone()),
@@ -144,7 +131,7 @@ impl Pane {
     }
 
     fn send(&mut self, acts: &mut Vec<Act>) {
-        if let Some(text) = self.take_wanted(true, acts) {
+        if let Some(text) = self.take_text(true, acts) {
             acts.push(Act::Send(text.clone()));
             let way = DeliveryMethod::Sent;
             self.state = PaneState::Delivering(Delivering::Pasting { text, way });
@@ -200,7 +187,7 @@ impl Pane {
 
     /// Go on waiting, unless the text is on its way.
     fn go_on_looking(&mut self) {
-        if matches!(self.state, PaneState::Ready) && self.has_text() {
+        if matches!(self.state, PaneState::Ready) && !self.texts.is_empty() {
             self.state = PaneState::Delivering(Delivering::Looking);
         }
     }
@@ -243,7 +230,7 @@ impl Pane {
             }
             Pasted::Changed | Pasted::Refused(_) | Pasted::There | Pasted::Unknown => {
                 self.why = "it changed in the last moment";
-                self.put_back(text);
+                self.texts.put_back(text);
                 self.state = PaneState::Delivering(Delivering::Looking);
                 self.look_soon();
             }
@@ -274,7 +261,7 @@ impl Pane {
             if *mark == text.mark {
                 return self.has(&text, acts);
             }
-            self.wanted.get_or_insert(text);
+            self.texts.put_back(text);
             return self.paste(DeliveryMethod::Lines, acts);
         }
         // If there is no pane, its exit will be reported soon.
@@ -301,8 +288,7 @@ impl Pane {
 
     /// Give up a text that has waited for too long.
     pub(super) fn give_up(&mut self, acts: &mut Vec<Act>) {
-        let late = |text: &mut Text| text.until.is_some_and(|until| self.at >= until);
-        let Some(text) = self.wanted.take_if(late) else {
+        let Some(text) = self.texts.take_late(self.at) else {
             return;
         };
         if matches!(self.state, PaneState::Delivering(Delivering::Looking)) {

@@ -32,49 +32,49 @@ pub struct BadPrompt {
     pub why: String,
 }
 
+/// Everything that the instructions of an agent are made of.
+#[derive(Clone, Copy, Debug)]
+pub struct BriefingInput<'b> {
+    /// The project.
+    pub project: &'b Project,
+    /// Where its mesh comes from.
+    pub source: &'b MeshSource,
+    /// Its mesh.
+    pub mesh: &'b Mesh,
+    /// The agent.
+    pub agent: &'b Agent,
+    /// The feature whose worktree it works in.
+    pub feature: Option<&'b Feature>,
+    /// Its output folder.
+    pub workspace: Option<&'b Path>,
+}
+
 /// The instructions that come with an agent's first message, with its prompt and files. `prints`:
 /// its output is its outcome.
-pub fn briefing(
-    project: &Project,
-    place: &MeshSource,
-    mesh: &Mesh,
-    agent: &Agent,
-    prints: bool,
-    feature: Option<&Feature>,
-    workspace: Option<&Path>,
-) -> Result<String, BadPrompt> {
-    made(
-        project, place, mesh, agent, prints, feature, workspace, brief,
-    )
+pub fn briefing(input: BriefingInput, prints: bool) -> Result<String, BadPrompt> {
+    instructions(input, prints, brief)
 }
 
 /// The system prompt of an agent CLI.
-pub fn system_text(
-    project: &Project,
-    place: &MeshSource,
-    mesh: &Mesh,
-    agent: &Agent,
-    feature: Option<&Feature>,
-    workspace: Option<&Path>,
-) -> Result<String, BadPrompt> {
-    made(
-        project, place, mesh, agent, false, feature, workspace, system,
-    )
+pub fn system_text(input: BriefingInput) -> Result<String, BadPrompt> {
+    instructions(input, false, system)
 }
 
-#[expect(clippy::too_many_arguments, reason = "all that a briefing is made of")]
-fn made(
-    project: &Project,
-    place: &MeshSource,
-    mesh: &Mesh,
-    agent: &Agent,
+fn instructions(
+    input: BriefingInput,
     prints: bool,
-    feature: Option<&Feature>,
-    workspace: Option<&Path>,
     make: fn(&Briefing) -> String,
 ) -> Result<String, BadPrompt> {
+    let prompt = prompt(input)?;
+    let BriefingInput {
+        project,
+        source: _,
+        mesh,
+        agent,
+        feature,
+        workspace,
+    } = input;
     let workspace = workspace.map(Path::to_string_lossy);
-    let prompt = prompt(project, place, mesh, agent, feature)?;
     let worktree = worktree_folder(project, mesh.worktree.as_ref(), feature);
     let workdir = worktree.unwrap_or_else(|| project.root.clone());
     let read = |path: String| {
@@ -150,19 +150,21 @@ fn matched(
     files
 }
 
-fn prompt(
-    project: &Project,
-    place: &MeshSource,
-    mesh: &Mesh,
-    agent: &Agent,
-    feature: Option<&Feature>,
-) -> Result<Option<String>, BadPrompt> {
+fn prompt(input: BriefingInput) -> Result<Option<String>, BadPrompt> {
+    let BriefingInput {
+        project,
+        source,
+        mesh,
+        agent,
+        feature,
+        workspace: _,
+    } = input;
     let file = match &agent.prompt {
         None => return Ok(None),
         Some(Prompt::Text(text)) => return Ok(Some(text.clone())),
         Some(Prompt::File(file)) => with_feature(file, feature),
     };
-    let text = match place {
+    let text = match source {
         MeshSource::File(config) => {
             let folder = config.parent().unwrap_or(Path::new("."));
             read_within(&project.root, &folder.join(&file))
@@ -276,11 +278,16 @@ mod tests {
         fs::write(folder.path().join("out/quiet.md"), "Only listed.").unwrap();
         let config = "mesh: m\nentry_point: a\nworkspace: out\nagents: [{name: a, prompt: 'Do it.'}, {name: b, prompt: 'Do it.'}]\nrouting: {a: {complete: b}}\nmanifest:\n  - {id: facts.md, reads: [b], writes: [a]}\n  - {id: plan.md, reads: [b], writes: [a]}\n  - {id: quiet.md, reads: [b], writes: [a], autoInject: false}\n";
         let mesh = crate::format::mesh::parse(config.as_bytes()).mesh.unwrap();
-        let place = MeshSource::BuiltIn;
         let told = |agent: usize| {
-            let agent = &mesh.agents[agent];
-            let output = Some(Path::new("out"));
-            briefing(&project, &place, &mesh, agent, false, None, output).unwrap()
+            let input = BriefingInput {
+                project: &project,
+                source: &MeshSource::BuiltIn,
+                mesh: &mesh,
+                agent: &mesh.agents[agent],
+                feature: None,
+                workspace: Some(Path::new("out")),
+            };
+            briefing(input, false).unwrap()
         };
         let text = told(1);
         assert!(

@@ -15,7 +15,7 @@ mod runnable;
 mod workspace;
 
 pub use atomic_file::{FileUse, replace, write_new, write_numbered, write_with_folders};
-pub use briefing::{BadPrompt, briefing, system_text};
+pub use briefing::{BadPrompt, BriefingInput, briefing, system_text};
 pub use builtin::BUILTIN;
 pub use files::{Contents, is_transient, read_regular, try_read_regular, unreadable};
 pub use meshes::{Catalogue, MeshEntry, MeshSource, config_in};

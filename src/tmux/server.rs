@@ -71,7 +71,39 @@ impl Server {
 
     /// Start the server if necessary, and attach a client to it.
     pub(super) async fn attach(&self) -> Result<(Child, ServerId), Error> {
-        let failed = |error: std::io::Error| Error::NotStarted(error.to_string());
+        self.start().await?;
+        self.refresh_environment().await.map_err(not_started)?;
+        self.end_old_clients().await.map_err(not_started)?;
+        let mut which = self.command();
+        which.args(["display-message", "-p", ServerId::FORMAT]);
+        let which = which.stdin(Stdio::null()).output().await;
+        let which = which.map_err(not_started)?;
+        let server = ServerId::new(&String::from_utf8_lossy(&which.stdout));
+        let process = self
+            .command()
+            .args([
+                "-u",
+                "-C",
+                "attach-session",
+                "-f",
+                "no-output,ignore-size",
+                "-t",
+            ])
+            .arg(format!("={HUB}"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(not_started)?;
+        self.announce_end_of_tx(process.id())
+            .await
+            .map_err(not_started)?;
+        Ok((process, server))
+    }
+
+    /// Start the server with its settings, unless it runs.
+    async fn start(&self) -> Result<(), Error> {
         // A shell would read the user's profile for nothing.
         let hub = NewSession::new().detached().session_name(HUB);
         let hub = hub.shell_command("exec cat").build();
@@ -109,39 +141,14 @@ impl Server {
                 .arg(";")
                 .args(setting.to_vec().iter().map(AsRef::<str>::as_ref));
         }
-        let started = start.stdin(Stdio::null()).output().await.map_err(failed)?;
+        let started = start.stdin(Stdio::null()).output().await;
+        let started = started.map_err(not_started)?;
         let said = String::from_utf8_lossy(&started.stderr);
         // An existing session is fine.
         if !started.status.success() && !said.contains("duplicate session") {
             return Err(Error::NotStarted(said.trim().to_owned()));
         }
-        self.refresh_environment().await.map_err(failed)?;
-        self.end_old_clients().await.map_err(failed)?;
-        let mut which = self.command();
-        which.args(["display-message", "-p", ServerId::FORMAT]);
-        let which = which.stdin(Stdio::null()).output().await.map_err(failed)?;
-        let server = ServerId::new(&String::from_utf8_lossy(&which.stdout));
-        let process = self
-            .command()
-            .args([
-                "-u",
-                "-C",
-                "attach-session",
-                "-f",
-                "no-output,ignore-size",
-                "-t",
-            ])
-            .arg(format!("={HUB}"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .kill_on_drop(true)
-            .spawn()
-            .map_err(failed)?;
-        self.announce_end_of_tx(process.id())
-            .await
-            .map_err(failed)?;
-        Ok((process, server))
+        Ok(())
     }
 
     /// Set the server's environment to that of this process. A variable that cannot be set stays as
@@ -199,4 +206,8 @@ impl Server {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
+}
+
+fn not_started(error: std::io::Error) -> Error {
+    Error::NotStarted(error.to_string())
 }

@@ -81,7 +81,7 @@ pub(crate) fn find_dead_letter(
     past: Option<&FoldedJournal>,
     id: &str,
 ) -> Result<(MessageRecord, Option<u32>), Refused> {
-    let letters = past.map(|past| past.all().dead_letters()).transpose()?;
+    let letters = past.map(|past| past.history().dead_letters()).transpose()?;
     let letters: Vec<MessageRecord> = letters.unwrap_or_default();
     let named = |id: &str| {
         let is_meant =
@@ -106,7 +106,7 @@ impl DeadLetterView {
     /// The dead letter with this number or id.
     pub(crate) fn find(past: Option<&FoldedJournal>, id: &str) -> Result<DeadLetterView, Refused> {
         let (facts, member) = &find_dead_letter(past, id)?;
-        let history = past.ok_or_else(nothing_yet)?.all();
+        let history = past.ok_or_else(nothing_yet)?.history();
         let text = history.reader.text_of(facts)?;
         Ok(DeadLetterView {
             letters: DeadLetter::of(history, facts)?

@@ -1,4 +1,4 @@
-//! Events of the journal and their effects.
+//! Events of the journal and their effects, filtered. `event_words` says them in words.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
@@ -7,13 +7,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::usage::usage_in_words;
+use super::event_words::{effect_in_words, event_in_words};
 use super::{Refused, Time, nothing_yet};
-use crate::engine::{
-    Command, Decision, Effect, Event, JobEnd, JobOwner, JobResult, MessageNo, ProcessExit, Sent,
-    State, Timer,
-};
-use crate::format::report::many;
+use crate::engine::{Effect, Event, State};
 use crate::journal::{Error, FoldedJournal, KINDS, Record, Store};
 use crate::model::{Address, Name, did_you_mean};
 
@@ -114,7 +110,7 @@ impl<'e> EventView<'e> {
             event,
             effects,
             workflow,
-            words: in_words(record),
+            words: event_in_words(record),
             effects_in_words: workflow
                 .iter()
                 .cloned()
@@ -188,27 +184,12 @@ fn one_of<'k, S: AsRef<str>>(what: &str, word: &str, known: &'k [S]) -> Result<&
 
 /// The mesh that an event is about, if it is not about an agent.
 fn mesh(event: &Event) -> Option<&Name> {
-    match event {
-        Event::MeshLoaded(loaded) => Some(&loaded.mesh.name),
-        Event::MeshRemoved { mesh } => Some(mesh),
-        Event::Arrived(_)
-        | Event::Rejected(_)
-        | Event::PaneStarted { .. }
-        | Event::PaneSession { .. }
-        | Event::PaneSaid { .. }
-        | Event::PaneReady { .. }
-        | Event::PaneIdle { .. }
-        | Event::PaneBusy { .. }
-        | Event::PaneAsked { .. }
-        | Event::PaneLimited { .. }
-        | Event::PaneExited { .. }
-        | Event::PaneUsed(_)
-        | Event::Delivered { .. }
-        | Event::DeliveryFailed { .. }
-        | Event::TimerFired { .. }
-        | Event::JobsFinished { .. }
-        | Event::Command(_)
-        | Event::Recovered { .. } => None,
+    if let Event::MeshLoaded(loaded) = event {
+        Some(&loaded.mesh.name)
+    } else if let Event::MeshRemoved { mesh } = event {
+        Some(mesh)
+    } else {
+        None
     }
 }
 
@@ -226,184 +207,5 @@ fn agent(effect: &Effect) -> Option<&Address> {
         Effect::NotifyHeld { worker } => Some(worker),
         Effect::Write(system_message) => system_message.to.as_ref(),
         Effect::NotifyHuman { .. } | Effect::Archive(_) => None,
-    }
-}
-
-/// A record in a few words.
-pub(super) fn in_words(record: &Record) -> String {
-    let event = match record.event() {
-        Ok(event) => event,
-        Err(_) => return format!("{}, of a form that this tx does not know", record.kind),
-    };
-    let turn = |attempt: u32, turn: u32| format!("process {attempt}, turn {turn}");
-    match event {
-        Event::Arrived(arrived) => {
-            // The name of its file would fill the line.
-            let (id, from) = (&arrived.envelope.id, &arrived.envelope.from);
-            format!("{id} from {from} arrived")
-        }
-        Event::Rejected(rejected) => format!("{} was rejected", rejected.path),
-        Event::PaneStarted { pane, .. } => {
-            format!("{} started, process {}", pane.worker, pane.attempt)
-        }
-        Event::PaneSession { pane, session } => {
-            format!("{} has session {session}", pane.worker)
-        }
-        Event::PaneSaid { pane, .. } => format!("{} said something", pane.worker),
-        Event::PaneReady { pane, .. } => {
-            format!("{} was ready, process {}", pane.worker, pane.attempt)
-        }
-        Event::PaneIdle { pane, turn: t, .. } => {
-            format!("{} was idle, {}", pane.worker, turn(pane.attempt, t))
-        }
-        Event::PaneBusy { pane, .. } => {
-            format!("{} was busy, process {}", pane.worker, pane.attempt)
-        }
-        Event::PaneAsked { pane, .. } => format!("{} showed a dialog", pane.worker),
-        Event::PaneLimited { pane, until, .. } => {
-            format!("{} has hit its limit, until {}", pane.worker, Time(until))
-        }
-        Event::PaneExited { pane, exit } => {
-            let how = match exit {
-                ProcessExit::Code { code, .. } => format!("exited with {code}"),
-                ProcessExit::Lost { why } | ProcessExit::CutOff { why } => {
-                    format!("was lost: {why}")
-                }
-                ProcessExit::SessionGone { why } => format!("could not resume its session: {why}"),
-                ProcessExit::NotStarted { why } => format!("did not start: {why}"),
-                ProcessExit::Unstartable { why } => format!("cannot be started with this: {why}"),
-            };
-            format!("{} {how}, process {}", pane.worker, pane.attempt)
-        }
-        Event::PaneUsed(used) => format!(
-            "{} has used {}, by counter {}",
-            used.pane.worker,
-            usage_in_words(&used.usage),
-            used.id
-        ),
-        Event::Delivered { pane, turn: t } => {
-            format!("delivered to {}, {}", pane.worker, turn(pane.attempt, t))
-        }
-        Event::DeliveryFailed {
-            pane, sent, why, ..
-        } => {
-            let how = match sent {
-                Sent::Nothing => "not delivered",
-                Sent::Perhaps => "perhaps delivered",
-            };
-            format!("{how} to {}: {why}", pane.worker)
-        }
-        Event::TimerFired { timer, .. } => match timer {
-            Timer::State(who) => format!("the timer of {who} fired"),
-            Timer::Pause(who) => format!("{who} had asked, and was busy too long"),
-            Timer::Silence(who) => format!("{who} was silent too long"),
-            Timer::Ask(_, who) => format!("{who} did not answer in time"),
-            Timer::Expires(_) => "the human did not answer in time".into(),
-            Timer::Check(who, _) => format!("the gates of a late outcome of {who} took too long"),
-            Timer::Member(_, index) => format!("member {index} took too long"),
-            Timer::Idle(who) => format!("{who} was idle long enough"),
-            Timer::Job(owner) => {
-                format!("gates or hooks of {} took too long", owner_in_words(&owner))
-            }
-        },
-        Event::JobsFinished { owner, results, .. } => {
-            let ends: Vec<String> = results.iter().map(end_of_job).collect();
-            format!(
-                "gates or hooks of {} ended: {}",
-                owner_in_words(&owner),
-                ends.join(", ")
-            )
-        }
-        Event::MeshLoaded(loaded) => format!("mesh {} was loaded", loaded.mesh.name),
-        Event::MeshRemoved { mesh } => format!("mesh {mesh} was removed"),
-        Event::Command(command) => match command {
-            Command::Stop { worker } => format!("a person stopped {worker}"),
-            Command::Restart { worker } => format!("a person restarted {worker}"),
-            Command::Retry { facts, .. } => format!("a person retried {}", facts.id),
-            Command::Drop { facts, .. } => format!("a person dropped {}", facts.id),
-            Command::Decide { pane, decision, .. } => match decision {
-                Decision::Allow => format!("a person allowed what {} asked for", pane.worker),
-                Decision::Deny { .. } => {
-                    format!("a person denied what {} asked for", pane.worker)
-                }
-            },
-            Command::Read { facts } => format!("a person read {}", many(facts.len(), "message")),
-        },
-        Event::Recovered { .. } => "tx was started".into(),
-    }
-}
-
-fn owner_in_words(owner: &JobOwner) -> String {
-    match owner {
-        JobOwner::Worker(worker) => worker.to_string(),
-        JobOwner::Machine(id) => id.address().to_string(),
-        JobOwner::Run(run) => format!("run {}", run.0),
-        JobOwner::Block(block) => format!("the block of message {}", block.0),
-    }
-}
-
-fn end_of_job(result: &JobResult) -> String {
-    match &result.end {
-        JobEnd::Code(code) => format!("exit {code}"),
-        JobEnd::Failed { why } => why.clone(),
-    }
-}
-
-fn effect_in_words(state: &State, all: &[Effect], effect: &Effect) -> String {
-    // A message that left the state in the same step is found by its stored record.
-    let id = |number: &MessageNo| {
-        let held = state.message(*number).map(|held| &held.facts);
-        let mut kept = all.iter().filter_map(Effect::archived);
-        let facts = held.or_else(|| kept.find(|facts| facts.number == *number));
-        facts.map_or_else(
-            || format!("message {}", number.0),
-            |facts| facts.id.to_string(),
-        )
-    };
-    let ids = |numbers: &[MessageNo]| {
-        let ids: Vec<String> = numbers.iter().map(id).collect();
-        ids.join(", ")
-    };
-    match effect {
-        Effect::Spawn { pane, turn, .. } => {
-            let given = turn.as_ref();
-            let given = given.map(|turn| format!(" with {}", ids(&turn.messages)));
-            let given = given.unwrap_or_default();
-            format!("spawn {}, process {}{given}", pane.worker, pane.attempt)
-        }
-        Effect::Deliver { pane, turn } => format!(
-            "deliver {} to {}, process {}, turn {}",
-            ids(&turn.messages),
-            pane.worker,
-            pane.attempt,
-            turn.turn
-        ),
-        Effect::Interrupt { pane, .. } => {
-            format!("interrupt {}, process {}", pane.worker, pane.attempt)
-        }
-        Effect::Look { pane } => format!("look at {}, process {}", pane.worker, pane.attempt),
-        Effect::Kill { pane } => format!("kill {}, process {}", pane.worker, pane.attempt),
-        Effect::Write(system_message) => {
-            let to = system_message.to.as_ref().map(|to| format!(" to {to}"));
-            let to = to.unwrap_or_default();
-            format!(
-                "write {}{to}: {}",
-                system_message.id, system_message.headline
-            )
-        }
-        Effect::NotifyHuman { number, kind, .. } => {
-            format!("notify the human of {}: {kind}", id(number))
-        }
-        Effect::NotifyHeld { worker } => format!("tell the human what {worker} waits for"),
-        Effect::Decide { pane, decision, .. } => match decision {
-            Decision::Allow => format!("allow what {} asked for", pane.worker),
-            Decision::Deny { .. } => format!("deny what {} asked for", pane.worker),
-        },
-        Effect::EndTurn { pane, turn } => format!("end turn {turn} of {}", pane.worker),
-        Effect::RunJobs { owner, jobs, .. } => {
-            let jobs = many(jobs.len(), "job");
-            format!("run {jobs} for {}", owner_in_words(owner))
-        }
-        Effect::Archive(facts) => format!("archive {}: {}", facts.id, facts.step().as_str()),
     }
 }

@@ -71,7 +71,7 @@ impl MessageFeed {
 
     /// Whether a task is finished.
     pub(crate) fn is_over(&self, task: &str) -> Result<bool, Error> {
-        let history = self.past.all();
+        let history = self.past.history();
         let found = history.named(task)?;
         let Some((task, run)) = found.first().and_then(|task| Some((task, task.run?))) else {
             return Ok(false);
@@ -94,7 +94,7 @@ impl MessageFeed {
 
     /// The threads, oldest first.
     pub(crate) fn threads(&self) -> Result<Vec<Trace>, Error> {
-        let history = self.past.all();
+        let history = self.past.history();
         let mut first = BTreeSet::new();
         for (number, _) in &self.seen {
             if let Some(facts) = history.message(*number)? {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-use super::event::in_words;
+use super::event_words::event_in_words;
 use super::worker::agent_meant;
 use super::{DiagnosticView, GateView, Refused, RunUsage, Time, gates_of};
 use crate::engine::{Delivery, KindRow, MessageRecord, Rule, State, Step};
@@ -195,7 +195,7 @@ pub(super) const ARCHIVED: &str = "(its text was archived)";
 /// The evidence of a step: its record, in words.
 fn evidence(history: History, record: u64) -> Result<String, Error> {
     Ok(match history.reader.record(record)? {
-        Some(found) => format!("record {record}: {}", in_words(&found)),
+        Some(found) => format!("record {record}: {}", event_in_words(&found)),
         None => format!("record {record}, archived"),
     })
 }

@@ -6,6 +6,7 @@
 mod ask;
 mod dead_letter;
 mod event;
+mod event_words;
 mod explained;
 mod feed;
 mod full_message;

@@ -52,7 +52,7 @@ pub(crate) fn worktrees(
 ) -> Result<Vec<WorktreeView>, Refused> {
     let repository = repository(project)?;
     let all = survey(&repository).map_err(Refused::new)?;
-    let state = past.map(|past| past.all().state);
+    let state = past.map(|past| past.history().state);
     Ok(all
         .into_iter()
         .map(|one| view(project, one, state))

@@ -105,7 +105,7 @@ const ON_THE_LOOP: &[&str] = &[
     "notify.rs",
     "requests.rs",
     "perform.rs",
-    "queue.rs",
+    "input_queue.rs",
     "commit.rs",
 ];
 

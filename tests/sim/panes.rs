@@ -91,12 +91,8 @@ impl Process {
             screen: Terminal::rules(way == Way::Typed),
             one_turn: way == Way::OneTurn,
             apart: APART,
-            sends: false,
-            answers: Vec::new(),
             has_hooks,
-            limit_grace: 0,
-            utc_offset: 0,
-            login: String::new(),
+            ..Setup::default()
         }
     }
 

@@ -65,12 +65,9 @@ impl Life {
             screen: Terminal::rules(has_prompt),
             one_turn,
             apart: 500,
-            sends: false,
             answers: Terminal::answers(),
             has_hooks: true,
-            limit_grace: 0,
-            utc_offset: 0,
-            login: String::new(),
+            ..Setup::default()
         };
         Life {
             seed,
@@ -252,14 +249,10 @@ impl Life {
         self.note("killed".into());
         self.pane = Pane::new(Setup {
             screen: Terminal::rules(self.has_prompt),
-            one_turn: false,
             apart: 500,
-            sends: false,
             answers: Terminal::answers(),
             has_hooks: true,
-            limit_grace: 0,
-            utc_offset: 0,
-            login: String::new(),
+            ..Setup::default()
         });
         let turn: u32 = self.terminal.mark.parse().unwrap_or(0);
         // A program that reads lines has what was pasted; the mark says so.

@@ -10,7 +10,7 @@ use crate::format::report::printable_lines;
 use crate::model::{
     Address, Agent, Kind, Mesh, MsgId, Name, Rearmatter, StateKind, StateName, did_you_mean,
 };
-use crate::project::{Catalogue, Project, briefing, workspace};
+use crate::project::{BriefingInput, Catalogue, Project, briefing, workspace};
 use crate::view::Refused;
 
 /// What an agent would be told.
@@ -39,15 +39,16 @@ pub(super) fn run(context: &Context, wanted: &str, state: Option<&str>) -> Resul
     };
     let (entry, mesh) = find(&catalogue, mesh)?;
     let agent = find_agent(mesh, agent)?;
-    let briefing = briefing(
-        &project,
-        &entry.place,
+    let workspace = workspace(&project.root, mesh, agent, None);
+    let input = BriefingInput {
+        project: &project,
+        source: &entry.place,
         mesh,
         agent,
-        catalogue.prints(agent),
-        None,
-        workspace(&project.root, mesh, agent, None).as_deref(),
-    )?;
+        feature: None,
+        workspace: workspace.as_deref(),
+    };
+    let briefing = briefing(input, catalogue.prints(agent))?;
     let position = state.map(|state| position(mesh, agent, state));
     let position = position.transpose()?.unwrap_or_default();
     let id: MsgId = "the-message".parse().expect("letters are an id");

@@ -15,6 +15,7 @@ use super::AcceptedFile;
 use super::hints::{Hint, Shared};
 use super::look::{FileVerdict, look};
 use super::seen::{StampByName, TakenFiles};
+use super::stamp::Stamp;
 use crate::daemon::Input;
 use crate::daemon::clock::wall;
 use crate::daemon::platform::SETTLE_TIME;
@@ -47,13 +48,22 @@ enum Scan {
     NewNames,
 }
 
-/// The metadata that tells whether a file has changed.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Stamp {
-    inode: u64,
-    size: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
+/// When the folder is scanned without a hint.
+struct ScanTimes {
+    regular: Instant,
+    /// If nothing can be watched: the next scan for new files, and the next for all changes.
+    unwatched: Instant,
+    unwatched_changes: Instant,
+}
+
+impl From<Instant> for ScanTimes {
+    fn from(now: Instant) -> ScanTimes {
+        ScanTimes {
+            regular: now + INTERVAL,
+            unwatched: now + UNWATCHED,
+            unwatched_changes: now,
+        }
+    }
 }
 
 /// The thread's data.
@@ -82,7 +92,7 @@ pub(super) struct BusReader {
     fences: Vec<(u64, Instant)>,
     /// What was found and not reported yet.
     found: Vec<Event>,
-    begun: TurnStarts,
+    turn_starts: TurnStarts,
     inputs: mpsc::Sender<Input>,
 }
 
@@ -91,7 +101,7 @@ impl BusReader {
         shared: Arc<Shared>,
         [bus, run]: [PathBuf; 2],
         known: HashMap<u64, AcceptedFile>,
-        begun: TurnStarts,
+        turn_starts: TurnStarts,
         inputs: mpsc::Sender<Input>,
     ) -> BusReader {
         BusReader {
@@ -109,7 +119,7 @@ impl BusReader {
             scan_again: None,
             fences: Vec::new(),
             found: Vec::new(),
-            begun,
+            turn_starts,
             inputs,
         }
     }
@@ -122,74 +132,94 @@ impl BusReader {
         // The first scan also waits for files that were written just now: they belong to what was
         // there before.
         let mut first = Some(Instant::now() + PATIENCE);
-        let mut tick = Instant::now() + INTERVAL;
-        let (mut look, mut changes) = (Instant::now() + UNWATCHED, Instant::now());
+        let mut scans = ScanTimes::from(Instant::now());
         loop {
             if first.is_some_and(|latest| self.has_settled(latest)) {
                 first = None;
                 self.known = HashMap::new();
                 let _ = self.inputs.blocking_send(Input::Scanned);
             }
-            let next = self.settling.values().map(|(until, _)| *until);
-            let next = next.chain(self.incomplete.values().copied());
-            let next = next.chain(self.unread.values().map(|(next, _)| *next));
-            let next = next.chain(self.scan_again).chain([tick]);
-            let unwatched = self.watched.is_none().then_some(look);
-            let next = next.chain(unwatched).min().unwrap_or(tick);
-            let (hints, stop) = self.shared.wait(next);
+            let (hints, stop) = self.shared.wait(self.next_due(&scans));
             if stop {
                 return;
             }
-            let mut scan = None;
-            for hint in hints {
-                match hint {
-                    Hint::Whole(name) => {
-                        self.settling.remove(&name);
-                        self.take(name);
-                    }
-                    Hint::Created(name) => self.settle(name),
-                    Hint::BeingWritten(name) => drop(self.settling.remove(&name)),
-                    Hint::Fence(number) => self.fences.push((number, Instant::now() + PATIENCE)),
-                    Hint::LostTrack => scan = Some(Scan::Everything),
-                }
-            }
-            if Instant::now() >= tick {
-                // Without a watcher's error, a change to a known file is only missed together with
-                // other events.
-                if scan.is_none() && self.may_have_changed() {
-                    scan = Some(Scan::NewNames);
-                }
-                tick = Instant::now() + INTERVAL;
-            }
-            if self.scan_again.is_some_and(|at| at <= Instant::now()) {
-                scan = Some(Scan::Everything);
-            }
-            if let Some(of) = scan {
-                self.arm();
-                self.scan(of);
-            } else if self.watched.is_none() && Instant::now() >= look {
-                if Instant::now() >= changes {
-                    self.scan(Scan::Everything);
-                    changes = Instant::now() + UNWATCHED_CHANGES;
-                } else if self.folder_has_changed() {
-                    self.scan(Scan::NewNames);
-                }
-                look = Instant::now() + UNWATCHED;
-            }
+            let has_lost_track = self.take_hints(hints);
+            self.scan_if_due(has_lost_track, &mut scans);
             self.take_settled();
             self.retry_unread();
             self.give_up_incomplete();
             self.tell();
-            // A new hard link may be what a fence waits for.
-            let fences = std::mem::take(&mut self.fences);
-            let (passed, waiting) = fences
-                .into_iter()
-                .partition(|(_, latest)| self.has_settled(*latest));
-            self.fences = waiting;
-            let passed: Vec<(u64, Instant)> = passed;
-            self.shared
-                .pass(passed.into_iter().map(|(number, _)| number));
+            self.pass_fences();
         }
+    }
+
+    /// When there is something to do without a hint.
+    fn next_due(&self, scans: &ScanTimes) -> Instant {
+        let settling = self.settling.values().map(|(until, _)| *until);
+        let incomplete = self.incomplete.values().copied();
+        let unread = self.unread.values().map(|(next, _)| *next);
+        let unwatched = self.watched.is_none().then_some(scans.unwatched);
+        let due = settling.chain(incomplete).chain(unread);
+        let due = due.chain(self.scan_again).chain(unwatched);
+        due.fold(scans.regular, Ord::min)
+    }
+
+    /// Look at the files that hints name. True if hints may have been lost.
+    fn take_hints(&mut self, hints: Vec<Hint>) -> bool {
+        let mut has_lost_track = false;
+        for hint in hints {
+            match hint {
+                Hint::Whole(name) => {
+                    self.settling.remove(&name);
+                    self.take(name);
+                }
+                Hint::Created(name) => self.settle(name),
+                Hint::BeingWritten(name) => drop(self.settling.remove(&name)),
+                Hint::Fence(number) => self.fences.push((number, Instant::now() + PATIENCE)),
+                Hint::LostTrack => has_lost_track = true,
+            }
+        }
+        has_lost_track
+    }
+
+    /// Scan the folder if hints were lost or a time has come.
+    fn scan_if_due(&mut self, has_lost_track: bool, times: &mut ScanTimes) {
+        let now = Instant::now();
+        let mut scan = has_lost_track.then_some(Scan::Everything);
+        if now >= times.regular {
+            // Without a watcher's error, a change to a known file is only missed together with
+            // other events.
+            if scan.is_none() && self.may_have_changed() {
+                scan = Some(Scan::NewNames);
+            }
+            times.regular = now + INTERVAL;
+        }
+        if self.scan_again.is_some_and(|at| at <= now) {
+            scan = Some(Scan::Everything);
+        }
+        if let Some(of) = scan {
+            self.arm();
+            self.scan(of);
+        } else if self.watched.is_none() && now >= times.unwatched {
+            if now >= times.unwatched_changes {
+                self.scan(Scan::Everything);
+                times.unwatched_changes = Instant::now() + UNWATCHED_CHANGES;
+            } else if self.folder_has_changed() {
+                self.scan(Scan::NewNames);
+            }
+            times.unwatched = Instant::now() + UNWATCHED;
+        }
+    }
+
+    /// Pass the fences that wait for nothing more. A new hard link may be what a fence waits for.
+    fn pass_fences(&mut self) {
+        let fences = std::mem::take(&mut self.fences);
+        let (passed, waiting): (Vec<_>, Vec<_>) = fences
+            .into_iter()
+            .partition(|(_, latest)| self.has_settled(*latest));
+        self.fences = waiting;
+        self.shared
+            .pass(passed.into_iter().map(|(number, _)| number));
     }
 
     /// Whether no file has to be waited for any more. A process that keeps making links must not
@@ -381,7 +411,7 @@ impl BusReader {
         let is_known = |hash: &str| known.is_some_and(|t| t.content == self.shared.hash(hash));
         let since = self.unread.get(&name).map(|(_, since)| *since);
         let tried = since.is_some_and(|since| since.elapsed() > GRACE);
-        let looked = look(&self.bus.join(&name), waited, tried, &self.begun);
+        let looked = look(&self.bus.join(&name), waited, tried, &self.turn_starts);
         let event = match looked {
             FileVerdict::Message(arrived) if is_known(&arrived.hash) => None,
             FileVerdict::Message(arrived) => Some(Event::Arrived(arrived)),
@@ -428,13 +458,7 @@ impl BusReader {
     }
 
     fn stamp(&self, name: &OsStr) -> Option<Stamp> {
-        let found = fs::symlink_metadata(self.bus.join(name)).ok()?;
-        Some(Stamp {
-            inode: found.ino(),
-            size: found.size(),
-            modified: (found.mtime(), found.mtime_nsec()),
-            changed: (found.ctime(), found.ctime_nsec()),
-        })
+        Stamp::of(&self.bus.join(name))
     }
 
     /// The journal's entry for this file at the start.
@@ -450,26 +474,6 @@ impl BusReader {
 
     fn is_seen(&self, name: &OsStr, stamp: &Stamp) -> bool {
         self.seen.stamp_of(self.shared.hash(name)) == Some(self.shared.hash(stamp))
-    }
-}
-
-impl Stamp {
-    /// Whether it was last changed well before this time. The change time of an inode cannot be set
-    /// back.
-    fn is_before(&self, at: i64) -> bool {
-        self.changed.0.saturating_mul(1000) + 2000 < at
-    }
-
-    /// Whether it has been unchanged for a while.
-    fn is_settled(&self) -> bool {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let now = now.unwrap_or_default();
-        let written = Duration::new(
-            u64::try_from(self.modified.0).unwrap_or(0),
-            u32::try_from(self.modified.1).unwrap_or(0),
-        );
-        now.checked_sub(written)
-            .is_some_and(|since| since > SETTLE_TIME)
     }
 }
 

@@ -36,7 +36,12 @@ pub(super) enum FileVerdict {
 
 /// Look at a file. With `waited`, an incomplete file counts as it is. With `tried`, a disk error
 /// counts as permanent.
-pub(super) fn look(path: &Path, waited: bool, tried: bool, begun: &TurnStarts) -> FileVerdict {
+pub(super) fn look(
+    path: &Path,
+    waited: bool,
+    tried: bool,
+    turn_starts: &TurnStarts,
+) -> FileVerdict {
     let name: String = path
         .file_name()
         .unwrap_or_default()
@@ -68,11 +73,11 @@ pub(super) fn look(path: &Path, waited: bool, tried: bool, begun: &TurnStarts) -
         FileVerdict::Message(arrived) if arrived.envelope.from.is_core() => {}
         FileVerdict::Message(arrived) => {
             let from = &arrived.envelope.from;
-            arrived.turn = written(path).and_then(|time| begun.turn_at(from, time));
+            arrived.turn = written(path).and_then(|time| turn_starts.turn_at(from, time));
         }
         FileVerdict::Bad(rejected) => {
             if let (Some(unsigned), Some(time)) = (&mut rejected.unsigned, written(path)) {
-                unsigned.turns = begun.turns_at(time);
+                unsigned.turns = turn_starts.turns_at(time);
             }
         }
         FileVerdict::Incomplete | FileVerdict::Gone | FileVerdict::Later(_) => {}

@@ -30,80 +30,23 @@ impl State {
         let members = members.and_then(|around| change.members(&around).ok().flatten());
         self.warn_of_missing_parts(id, &machine, &change);
         let words = in_words(machine.state.as_ref(), &target, &change.reason);
-        let stays = machine.state.as_ref() == Some(&target) && change.messages != machine.entered;
         let left: Vec<MessageNo> = machine
             .entered
             .iter()
             .chain(&machine.input)
             .copied()
             .collect();
-        machine.previous = machine.state.replace(target.clone());
-        machine.step += 1;
-        *machine.visits.entry(target.clone()).or_default() += 1;
-        machine.variables = change.variables;
-        machine.sent_back = 0;
-        machine.phase = MachinePhase::Waiting(StateWork::Stage);
-        machine.last_change.clone_from(&words);
         self.output
             .workflow
             .push(format!("machine {}: {words}", id.mesh));
-        machine.entered = match stays {
-            true => {
-                let mut all = machine.input.clone();
-                all.extend(
-                    change
-                        .messages
-                        .iter()
-                        .filter(|n| !machine.input.contains(n)),
-                );
-                all
-            }
-            false => {
-                machine.input.clone_from(&change.messages);
-                change.messages.clone()
-            }
-        };
         let address = id.address();
         for number in &change.messages {
             let why = Cow::Owned(words.clone());
             self.record_step(*number, &address, Step::Delivered, Some(why));
         }
+        machine.take_in(target, change, &words);
         let entered = machine.entered.clone();
-        let kind = self.around(id, &machine).and_then(|around| {
-            let rules = around.rules.states.get(&target)?;
-            Some((rules.kind.clone(), !rules.exit.when.is_empty()))
-        });
-        let next = match kind {
-            // The state existed when the change was decided.
-            None => None,
-            Some((StateKind::Work(agent), _)) => {
-                self.machines.insert(id, machine);
-                self.give_stage(id, &agent, &entered, "the state is entered");
-                None
-            }
-            Some((StateKind::Ensemble { block, .. }, _)) => {
-                self.open_machine_block(id, machine, &block, members);
-                None
-            }
-            Some((StateKind::Core, true)) => {
-                self.ask_core(id, machine);
-                None
-            }
-            Some((StateKind::Core, false)) => {
-                for number in &entered {
-                    self.tell_core_of(*number, Kind::Update);
-                }
-                Some(machine)
-            }
-            Some((StateKind::Choice, _)) => Some(machine),
-            Some((StateKind::Last(agent), _)) => {
-                match agent {
-                    Some(agent) => self.end_with_hand_over(id, machine, &agent),
-                    None => self.end_with_result(id, machine, entered.clone()),
-                }
-                None
-            }
-        };
+        let next = self.begin_state(id, machine, members);
         // Messages stay in the state only while their machine is in the map.
         if let Some(machine) = &next {
             self.machines.insert(id, machine.clone());
@@ -119,6 +62,42 @@ impl State {
         self.machines.remove(id);
         let change = StateChange::leaving(&machine, entered, ChangePoint::ExitGates);
         Some((machine, change))
+    }
+
+    /// Begin the work of the state that was entered. Returns the machine if it goes on at once.
+    /// `members`: how many copies the block of the state has.
+    fn begin_state(
+        &mut self,
+        id: &MachineId,
+        machine: Machine,
+        members: Option<u32>,
+    ) -> Option<Machine> {
+        let entered = machine.entered.clone();
+        let (kind, asks) = self.around(id, &machine).and_then(|around| {
+            // The state existed when the change was decided.
+            let rules = around.rules.states.get(machine.state.as_ref()?)?;
+            Some((rules.kind.clone(), !rules.exit.when.is_empty()))
+        })?;
+        match kind {
+            StateKind::Work(agent) => {
+                self.machines.insert(id, machine);
+                self.give_stage(id, &agent, &entered, "the state is entered");
+            }
+            StateKind::Ensemble { block, .. } => {
+                self.open_machine_block(id, machine, &block, members);
+            }
+            StateKind::Core if asks => self.ask_core(id, machine),
+            StateKind::Core => {
+                for number in &entered {
+                    self.tell_core_of(*number, Kind::Update);
+                }
+                return Some(machine);
+            }
+            StateKind::Choice => return Some(machine),
+            StateKind::Last(Some(agent)) => self.end_with_hand_over(id, machine, &agent),
+            StateKind::Last(None) => self.end_with_result(id, machine, entered),
+        }
+        None
     }
 
     /// Warn if a stage before an ensemble should have divided its result into parts.
@@ -416,6 +395,27 @@ impl State {
         }
         for number in all {
             self.leave_if_over(number);
+        }
+    }
+}
+
+impl Machine {
+    /// Change to a state, with the variables and the messages of a change.
+    fn take_in(&mut self, target: StateName, change: StateChange, words: &str) {
+        let stays = self.state.as_ref() == Some(&target) && change.messages != self.entered;
+        *self.visits.entry(target.clone()).or_default() += 1;
+        self.previous = self.state.replace(target);
+        self.step += 1;
+        self.variables = change.variables;
+        self.sent_back = 0;
+        self.phase = MachinePhase::Waiting(StateWork::Stage);
+        words.clone_into(&mut self.last_change);
+        if stays {
+            let new = change.messages.iter().filter(|n| !self.input.contains(n));
+            self.entered = self.input.iter().chain(new).copied().collect();
+        } else {
+            self.input.clone_from(&change.messages);
+            self.entered = change.messages;
         }
     }
 }

@@ -7,7 +7,7 @@ use super::change::{Around, Next, StateChange};
 use super::{ChangePoint, Machine, MachineId, MachinePhase, MachineStep, StateWork};
 use crate::engine::message_record::{MessageNo, Step};
 use crate::engine::state::State;
-use crate::model::{Address, Kind, OutcomeWord, StateGate, StateKind};
+use crate::model::{Address, Kind, OutcomeWord, StateGate};
 
 /// The warning to the author of an outcome that comes too late.
 const MOVES_NOTHING: &str =
@@ -165,12 +165,7 @@ impl State {
         let last = self.around(id, &machine).is_some_and(|around| {
             let state = machine.state.as_ref();
             let rules = state.and_then(|state| around.rules.states.get(state));
-            rules.is_some_and(|rules| match &rules.kind {
-                StateKind::Ensemble { last, .. } => *last,
-                StateKind::Work(_) | StateKind::Choice | StateKind::Core | StateKind::Last(_) => {
-                    false
-                }
-            })
+            rules.is_some_and(|rules| rules.kind.is_last())
         });
         if last {
             return self.end_with_result(id, machine, results);

@@ -83,20 +83,10 @@ fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
-fn is_last(state: &StateRules) -> bool {
-    match &state.kind {
-        StateKind::Last(_) | StateKind::Ensemble { last: true, .. } => true,
-        StateKind::Work(_)
-        | StateKind::Ensemble { last: false, .. }
-        | StateKind::Choice
-        | StateKind::Core => false,
-    }
-}
-
 /// The next state, if the state always leads there without a condition or a gate.
 fn leads_always(machine: &MachineRules, state: &StateRules) -> Option<usize> {
     let exit = &state.exit;
-    if !exit.gates.is_empty() || is_last(state) {
+    if !exit.gates.is_empty() || state.kind.is_last() {
         return None;
     }
     let next = match &exit.run {
@@ -166,7 +156,7 @@ impl MachineCheck<'_, '_, '_> {
             .states
             .values()
             .enumerate()
-            .filter(|(_, state)| is_last(state));
+            .filter(|(_, state)| state.kind.is_last());
         let mut ending = BTreeSet::new();
         for (end, _) in ends {
             let mut walk = Bfs::new(Reversed(&graph), end);
@@ -183,7 +173,7 @@ impl MachineCheck<'_, '_, '_> {
 
     fn exits(&mut self) {
         for (index, (name, state)) in self.machine.states.iter().enumerate() {
-            if is_last(state) {
+            if state.kind.is_last() {
                 continue;
             }
             let exit = &state.exit;

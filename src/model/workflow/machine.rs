@@ -180,6 +180,17 @@ pub enum StateGate {
     Missing(String),
 }
 
+impl StateKind {
+    /// Is the machine over when the work of the state is?
+    pub fn is_last(&self) -> bool {
+        match self {
+            StateKind::Last(_) => true,
+            StateKind::Ensemble { last, .. } => *last,
+            StateKind::Work(_) | StateKind::Choice | StateKind::Core => false,
+        }
+    }
+}
+
 impl MachineRules {
     /// The limit of a machine that sets none.
     pub const DEFAULT_MAX_STEPS: u32 = 100;

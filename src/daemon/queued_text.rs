@@ -19,7 +19,7 @@ const WAITS: u32 = 2;
 
 /// A text in a queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Queued {
+pub(super) struct QueuedText {
     /// The session that has the queue.
     pub(super) session: String,
     /// The file that the text names.
@@ -31,10 +31,10 @@ pub(super) struct Queued {
     waits: u32,
 }
 
-impl Queued {
-    pub(super) fn new(session: String, file: PathBuf, turn: u32) -> Queued {
+impl QueuedText {
+    pub(super) fn new(session: String, file: PathBuf, turn: u32) -> QueuedText {
         let waits = 0;
-        Queued {
+        QueuedText {
             session,
             file,
             turn,
@@ -43,9 +43,9 @@ impl Queued {
     }
 
     /// The text that a worker may still take in this session.
-    pub(super) fn read(run: &Path, worker: &Address, session: Option<&str>) -> Option<Queued> {
+    pub(super) fn read(run: &Path, worker: &Address, session: Option<&str>) -> Option<QueuedText> {
         let text = fs::read_to_string(place(run, worker)).ok()?;
-        let queued: Queued = serde_json::from_str(&text).ok()?;
+        let queued: QueuedText = serde_json::from_str(&text).ok()?;
         let comes = Some(queued.session.as_str()) == session && queued.waits < WAITS;
         comes.then_some(queued)
     }
@@ -81,8 +81,8 @@ mod tests {
         let run = tempfile::tempdir().unwrap();
         let worker: Address = "dev/worker".parse().unwrap();
         fs::create_dir_all(worker_folder(run.path(), &worker)).unwrap();
-        let read = |session| Queued::read(run.path(), &worker, session);
-        let mut queued = Queued::new("s".into(), "/run/dev/worker/1/turn-2.md".into(), 2);
+        let read = |session| QueuedText::read(run.path(), &worker, session);
+        let mut queued = QueuedText::new("s".into(), "/run/dev/worker/1/turn-2.md".into(), 2);
         queued.note(run.path(), &worker);
         assert_eq!(read(Some("s")).as_ref(), Some(&queued));
         assert_eq!((read(Some("other")), read(None)), (None, None));
@@ -91,8 +91,8 @@ mod tests {
             queued.note(run.path(), &worker);
         }
         assert_eq!(read(Some("s")), None, "twice in vain");
-        Queued::new("s".into(), "x".into(), 5).note(run.path(), &worker);
-        Queued::forget(run.path(), &worker);
+        QueuedText::new("s".into(), "x".into(), 5).note(run.path(), &worker);
+        QueuedText::forget(run.path(), &worker);
         assert_eq!(read(Some("s")), None);
     }
 }

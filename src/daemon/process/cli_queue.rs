@@ -9,7 +9,7 @@ use super::Process;
 use crate::daemon::blocking::run_blocking;
 use crate::daemon::hooks::content;
 use crate::daemon::processes::Start;
-use crate::daemon::queued::Queued;
+use crate::daemon::queued_text::QueuedText;
 use crate::pane::{self, Saw, Text};
 use crate::runtime::{Values, fill};
 
@@ -68,7 +68,7 @@ impl Process {
         let (run, worker) = (self.world.run.clone(), self.id.worker.clone());
         let session = start.session.clone();
         let queued = run_blocking(move || {
-            let mut queued = Queued::read(&run, &worker, session.as_deref())?;
+            let mut queued = QueuedText::read(&run, &worker, session.as_deref())?;
             queued.awaited_as(turn);
             queued.note(&run, &worker);
             Some(queued)
@@ -79,13 +79,13 @@ impl Process {
 
     /// The same for a process that was found alive.
     pub(super) fn find_queued(&mut self, session: Option<&str>) {
-        let queued = Queued::read(&self.world.run, &self.id.worker, session);
+        let queued = QueuedText::read(&self.world.run, &self.id.worker, session);
         if self.expect(queued) {
             self.decide(Saw::Hook(pane::Hook::Queued));
         }
     }
 
-    fn expect(&mut self, queued: Option<Queued>) -> bool {
+    fn expect(&mut self, queued: Option<QueuedText>) -> bool {
         if let Some(queued) = &queued {
             self.hooks.expect(&queued.file, queued.turn);
         }
@@ -99,7 +99,7 @@ impl Process {
             return false;
         };
         let (run, worker) = (&self.world.run, &self.id.worker);
-        let known = Queued::read(run, worker, Some(&session));
+        let known = QueuedText::read(run, worker, Some(&session));
         let is_there = known.is_some();
         let file = self.files.folder().join(format!("turn-{turn}.md"));
         let queued = match known {
@@ -110,7 +110,7 @@ impl Process {
                 let _ = fs::copy(file, &queued.file);
                 queued
             }
-            None => Queued::new(session, file, turn),
+            None => QueuedText::new(session, file, turn),
         };
         queued.note(run, worker);
         self.expect(Some(queued));
@@ -133,7 +133,7 @@ impl Process {
 
     fn forget_queued(&mut self) {
         if self.queued.take().is_some() {
-            Queued::forget(&self.world.run, &self.id.worker);
+            QueuedText::forget(&self.world.run, &self.id.worker);
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::engine::{Command, Event};
 
 /// How many inputs from outside may wait for the loop.
 const INPUTS: usize = 256;
-const ORDERS: usize = 16;
+const REQUESTS: usize = 16;
 /// How many events share a commit, at most.
 const TOGETHER: usize = 1024;
 
@@ -27,7 +27,7 @@ pub(super) struct InputQueue {
     again: VecDeque<(i64, Event)>,
     commands: VecDeque<Event>,
     own: VecDeque<Event>,
-    orders: mpsc::Receiver<Asked>,
+    requests: mpsc::Receiver<Asked>,
     inputs: mpsc::Receiver<Input>,
     /// The first event names an unknown mesh, and waits until this read of the meshes.
     on_hold: Option<u64>,
@@ -35,24 +35,24 @@ pub(super) struct InputQueue {
 
 /// The sending ends of the queue.
 pub(super) struct QueueSenders {
-    pub(super) orders: mpsc::Sender<Asked>,
+    pub(super) requests: mpsc::Sender<Asked>,
     pub(super) inputs: mpsc::Sender<Input>,
 }
 
 impl InputQueue {
     pub(super) fn new() -> (InputQueue, QueueSenders) {
-        let (to_orders, orders) = mpsc::channel(ORDERS);
+        let (to_requests, requests) = mpsc::channel(REQUESTS);
         let (to_inputs, inputs) = mpsc::channel(INPUTS);
         let queue = InputQueue {
             again: VecDeque::new(),
             commands: VecDeque::new(),
             own: VecDeque::new(),
-            orders,
+            requests,
             inputs,
             on_hold: None,
         };
         let ends = QueueSenders {
-            orders: to_orders,
+            requests: to_requests,
             inputs: to_inputs,
         };
         (queue, ends)
@@ -128,7 +128,7 @@ impl InputQueue {
 
     /// The receivers of requests and of inputs.
     pub(super) fn receivers(&mut self) -> (&mut mpsc::Receiver<Asked>, &mut mpsc::Receiver<Input>) {
-        (&mut self.orders, &mut self.inputs)
+        (&mut self.requests, &mut self.inputs)
     }
 
     /// Another input that has already arrived, if it fits into this commit.
@@ -141,7 +141,7 @@ impl InputQueue {
 
     /// Take no more inputs. The next start finds what the senders leave behind.
     pub(super) fn close(&mut self) {
-        self.orders.close();
+        self.requests.close();
         self.inputs.close();
     }
 }
