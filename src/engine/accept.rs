@@ -160,7 +160,7 @@ impl State {
 
     /// Count an outcome that the table refused. Returns whether the mesh's retries are used up,
     /// if the mesh has no fallback. An outcome that came before all answers does not count, and
-    /// neither does one of a worker that owes nothing.
+    /// neither does one of a worker that owes nothing. Work that has all it owes is not given up.
     fn is_misrouted_too_often(&mut self, envelope: &Envelope) -> bool {
         let from = &envelope.from;
         let asking = self.workers.get(from).is_some_and(|w| !w.asking.is_empty());
@@ -181,7 +181,7 @@ impl State {
             return false;
         };
         work.misrouted += 1;
-        most.is_some_and(|most| work.misrouted > most)
+        !work.is_done() && most.is_some_and(|most| work.misrouted > most)
     }
 
     /// May this address send messages? An agent that was removed from its mesh may finish its

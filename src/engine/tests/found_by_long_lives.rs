@@ -94,3 +94,30 @@ fn a_block_that_never_opened_is_retried_as_a_whole() {
         assert_eq!(play.given(member), ["o"]);
     }
 }
+
+#[test]
+fn work_that_has_its_outcome_is_not_given_up_for_a_second_one_that_is_refused() {
+    let table =
+        "routing:\n  a: { complete: { b: x } }\nguardrails: { routing_error: { max_retries: 0 } }";
+    let mut play = Play::new(&[&mesh("dev", &["a", "b"], table)]);
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    play.drop(from("dev/a").id("o").status("complete"));
+    play.drop(from("dev/a").to("dev/b").id("q"));
+    play.drop(from("dev/a").to("dev/a").id("wrong").status("blocked"));
+    assert_eq!(play.is("dev/a"), Phase::Working, "its work goes on");
+    assert_eq!(play.state.asks().count(), 1, "and waits for its answer");
+    assert_eq!(
+        play.step("o", "dev/b"),
+        Step::Accepted,
+        "its outcome waits for the end of the turn"
+    );
+    play.idle("dev/a");
+    assert_eq!(play.is("dev/a"), Phase::Awaiting);
+    play.take_up("dev/b");
+    play.drop(from("dev/b").to("dev/a").id("r").reply("q"));
+    play.idle("dev/b");
+    play.take_up("dev/a");
+    play.idle("dev/a");
+    assert_eq!(play.step("t", "dev/a"), Step::Finished);
+}
