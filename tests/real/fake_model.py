@@ -28,6 +28,7 @@ Only the LAST @@ line counts: clients merge a failed prompt with the next one.
 Each request is logged to LOG as one JSON line (path, user texts, tool names).
 The next answer to codex that is a text has used as many tokens as a file `tokens` beside LOG says: so codex compacts.
 Every answer waits for the seconds in a file `slow` beside LOG, if there is one: for what no prompt scripts (/compact).
+Then it waits for as long as there is a file `hold` beside LOG: so a test kills a client in the middle of its turn.
 Usage: fake_model.py PORT LOG
 """
 import json, os, re, sys, threading, time, uuid
@@ -234,6 +235,7 @@ class H(BaseHTTPRequestHandler):
         act = decide(kind, b)
         try: time.sleep(float(open(os.path.join(os.path.dirname(LOG) or ".", "slow")).read()))
         except (OSError, ValueError): pass
+        while os.path.exists(os.path.join(os.path.dirname(LOG) or ".", "hold")): time.sleep(0.05)
         with LOCK, open(LOG, "a") as f:
             f.write(json.dumps({"t": time.time(), "post": p, "kind": kind, "model": b.get("model"), "stream": b.get("stream"),
                                 "system": system(b)[-20000:],
