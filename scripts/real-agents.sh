@@ -8,7 +8,8 @@
 # All of them write the table of cases in docs/runtimes.md from their results.
 #
 # LAB names the folder they are installed in (default: target/lab); TX_TRIAL_TURNS the turns of
-# each of the trial's eight panes (default: 25).
+# each of the trial's eight panes (default: 25); TX_CLIS the CLIs that the tests of every CLI run
+# with, such as `gemini pane, opencode turn` (default: all).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 lab=$(realpath -m "${LAB:-target/lab}")

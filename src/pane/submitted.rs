@@ -8,6 +8,7 @@ use super::step::{Pane, PaneState};
 use super::table::PaneSignal;
 use super::texts::{SENT, TAKES};
 use crate::engine::PAUSED;
+use crate::runtime::screen::holds;
 
 /// The time between a paste and Enter, in milliseconds. Programs lose an Enter that comes
 /// sooner, or take it for a part of the paste.
@@ -103,7 +104,7 @@ impl Pane {
             }
             return;
         };
-        let holds = now.screen.holds(&text.last_line);
+        let holds = holds(&self.setup.screen, &now.screen, &text.last_line);
         // A person who has typed since may have submitted the text, or removed it.
         let alone = (now.pid, now.keys) == (then.pid, then.keys);
         if *enters > 0 && alone && !holds {
@@ -128,9 +129,11 @@ impl Pane {
         let rests = last
             .replace(now.clone())
             .is_none_or(|last| last.is_same(&now));
-        // The program is slow to take the text, or to show it at all.
+        // The program is slow to take the text, or to show it at all. While it draws its screen, a
+        // look may find no prompt.
+        let shows_nothing = matches!(seen, PaneSignal::Idle | PaneSignal::Unknown);
         let waits = match *enters == 0 {
-            true => !holds && seen == PaneSignal::Idle && at < *until,
+            true => !holds && shows_nothing && at < *until,
             false => holds && (at < *until || !rests && at < *until + TAKES),
         };
         if alone && waits {

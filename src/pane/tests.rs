@@ -404,6 +404,65 @@ fn a_screen_that_is_being_drawn_does_not_show_that_a_text_was_taken() {
 }
 
 #[test]
+fn a_screen_that_is_being_drawn_does_not_show_that_a_text_is_lost() {
+    let mut play = PaneHarness::pasted();
+    assert_eq!(play.see(screen("drawing")), [], "it shows no prompt");
+    play.later(200);
+    assert_eq!(play.see(Saw::Due), [Act::Look]);
+    assert_eq!(play.see(holds(1)), [Act::Enter]);
+    let mut play = PaneHarness::pasted();
+    assert_eq!(play.see(screen("drawing")), []);
+    play.later(3_000);
+    assert_eq!(play.see(screen("drawing")), [unsure(1)]);
+}
+
+/// gemini takes an Enter for a line break as long as it has not dealt with the paste before.
+#[test]
+fn an_enter_that_became_a_line_break_is_pressed_once_more() {
+    let gemini = Runtimes::builtin().get("gemini").unwrap();
+    let mut play = PaneHarness::of(gemini.screen.clone(), false);
+    let shows = |lines: &str, cursor: [usize; 2]| {
+        let mut view = view("");
+        view.screen.lines = lines.lines().map(str::to_owned).collect();
+        view.screen.cursor = Some(cursor);
+        view.screen.title = "◇  Ready (project)".into();
+        Saw::Screen(view)
+    };
+    let typed = include_str!("../../tests/screens/gemini-200-typed.txt");
+    let broken = include_str!("../../tests/screens/gemini-200-line-break.txt");
+    let line = typed.lines().nth(42).unwrap().trim_start_matches(" > ");
+    let empty = typed.replace(
+        &format!(" > {line}"),
+        " >   Type your message or @path/to/file",
+    );
+    let idle = || shows(&empty, [3, 42]);
+    let given = Text {
+        last_line: line.into(),
+        ..text(1)
+    };
+    play.see(Saw::Start { turn: None });
+    play.see(Saw::Started);
+    play.see(Saw::Deliver(given));
+    assert_eq!(play.see(idle()), []);
+    play.later(500);
+    let acts = play.see(idle());
+    assert!(matches!(acts.last(), Some(Act::Paste { .. })), "{acts:?}");
+    play.see(Saw::Pasted(Pasted::There));
+    play.later(200);
+    assert_eq!(play.see(shows(typed, [159, 42])), [Act::Enter]);
+    play.see(Saw::Pressed(true));
+    play.later(200);
+    assert_eq!(play.see(shows(broken, [3, 43])), [], "it is slow");
+    play.later(3_000);
+    assert_eq!(play.see(shows(broken, [3, 43])), [Act::Enter]);
+    play.see(Saw::Pressed(true));
+    play.later(200);
+    assert_eq!(play.see(idle()), []);
+    play.later(200);
+    assert_eq!(play.see(idle()), [told(Report::Delivered { turn: 1 })]);
+}
+
+#[test]
 fn what_came_between_paste_and_enter_has_the_text() {
     let typed = |keys, line: &str| Saw::Screen(View { keys, ..view(line) });
     let line = format!("> {}", text(1).last_line);

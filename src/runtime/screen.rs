@@ -147,6 +147,12 @@ pub fn classify(rules: &ScreenRules, screen: &Screen) -> Look {
     }
 }
 
+/// Does the prompt still hold the end of a text that was typed there? Some programs take an Enter
+/// that follows a paste too soon for a line break: then the text stands above the cursor.
+pub fn holds(rules: &ScreenRules, screen: &Screen, text: &str) -> bool {
+    screen.holds(text) || ScreenText::of(rules, screen).is_broken_after(screen, text)
+}
+
 fn has(rule: &Option<Pattern>, text: &str) -> bool {
     rule.as_ref().is_some_and(|rule| rule.is_in(text))
 }
@@ -231,6 +237,16 @@ impl ScreenText {
         })
     }
 
+    /// Is the cursor in an empty line of the composer, with nothing but the end of this text
+    /// between that and its first line?
+    fn is_broken_after(&self, screen: &Screen, text: &str) -> bool {
+        let (Some(composer), Some([_, row])) = (&self.composer, screen.cursor) else {
+            return false;
+        };
+        let first = self.text[..composer.typed.start].matches('\n').count();
+        row > first && screen.line().trim_matches(is_frame).is_empty() && screen.ends_with(text)
+    }
+
     /// Does it show that its program has ended?
     fn has_ended(&self) -> bool {
         let end = self.composer.as_ref().map_or(self.foot(), |c| c.start);
@@ -264,8 +280,8 @@ impl Screen {
         line.map_or("", String::as_str)
     }
 
-    /// Does the line of the cursor still hold the end of a text that was typed there?
-    pub fn holds(&self, text: &str) -> bool {
+    /// Does the line of the cursor hold the end of a text that was typed there?
+    fn holds(&self, text: &str) -> bool {
         const TAIL: usize = 12;
         let tail = text.char_indices().rev().nth(TAIL - 1);
         let from = tail.map_or(0, |(at, _)| at);
@@ -421,5 +437,29 @@ mod tests {
         ] {
             assert_eq!(screen("", &[line]).holds(text), holds, "{line:?}");
         }
+    }
+
+    #[test]
+    fn a_text_above_an_empty_line_of_the_composer_is_still_there() {
+        let gemini = super::super::Runtimes::builtin().get("gemini").unwrap();
+        let shown = include_str!("../../tests/screens/gemini-200-line-break.txt");
+        let text = "do what it says; it ends with what you owe.";
+        let holds = |shown: &str, cursor: [usize; 2]| {
+            let screen = Screen {
+                lines: shown.lines().map(str::to_owned).collect(),
+                cursor: Some(cursor),
+                ..Screen::default()
+            };
+            super::holds(&gemini.screen, &screen, text)
+        };
+        assert!(holds(shown, [3, 43]));
+        let more = shown.replace(text, &format!("{text} Or not."));
+        assert!(!holds(&more, [3, 43]), "somebody has typed more");
+        // What stands in the transcript was taken.
+        let taken = shown.lines().nth(42).unwrap();
+        let taken = shown.replace(taken, " >   Type your message or @path/to/file");
+        assert!(taken.contains(text), "an earlier text ends like that too");
+        assert!(!holds(&taken, [3, 42]));
+        assert!(!holds(&taken, [0, 11]), "its screen is being drawn");
     }
 }

@@ -22,22 +22,39 @@ pub(crate) const BOTH: [Cli; 4] = [
     ("codex", "turn"),
 ];
 
-/// Those, and each of the others in the mode that it has by default.
-pub(crate) const EVERY: [Cli; 8] = [
+/// Those, and each of the others in the mode that it has by default; gemini and opencode in the
+/// other mode too.
+pub(crate) const EVERY: [Cli; 10] = [
     ("claude", "pane"),
     ("claude", "turn"),
     ("codex", "pane"),
     ("codex", "turn"),
     ("gemini", "turn"),
+    ("gemini", "pane"),
     ("opencode", "pane"),
+    ("opencode", "turn"),
     ("pi", "turn"),
     ("aider", "turn"),
 ];
 
-/// Run a test with each of them that the lab has, whether or not it fails with another.
+/// All of [`EVERY`] but these.
+pub(crate) fn every_but(these: &[Cli]) -> Vec<Cli> {
+    let clis = EVERY.into_iter();
+    clis.filter(|cli| !these.contains(cli)).collect()
+}
+
+/// Run a test with each of them that the lab has and that `TX_CLIS` names, if it is set (`gemini
+/// pane, opencode turn`), whether or not it fails with another.
 pub(crate) fn each(clis: &[Cli], test: impl Fn(Cli)) {
-    let fails =
-        |cli: &&Cli| is_installed(cli.0) && catch_unwind(AssertUnwindSafe(|| test(**cli))).is_err();
+    let named = std::env::var("TX_CLIS").unwrap_or_default();
+    let is_named = |(name, mode): Cli| {
+        let mut each = named.split(',').map(str::trim);
+        named.is_empty() || each.any(|one| one == format!("{name} {mode}"))
+    };
+    let fails = |cli: &&Cli| {
+        let runs = is_named(**cli) && is_installed(cli.0);
+        runs && catch_unwind(AssertUnwindSafe(|| test(**cli))).is_err()
+    };
     let failed: Vec<&Cli> = clis.iter().filter(fails).collect();
     assert!(failed.is_empty(), "it fails with {failed:?}");
 }

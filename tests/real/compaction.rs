@@ -26,6 +26,20 @@ fn two_tasks(team: &Team, cli: &str) {
     }
 }
 
+/// A team that has done two tasks in a lab that was prepared for it; `None`: there is no lab, or
+/// this CLI is not in it.
+fn after_two_tasks(cli @ (name, mode): Cli, prepare: impl Fn(&Lab)) -> Option<(Team, Case)> {
+    if !is_installed(name) {
+        return None;
+    }
+    let lab = Lab::open()?;
+    prepare(&lab);
+    let team = team_in(lab, cli, "prompt: You build.", &[])?;
+    let case = Case::of(name, mode, CASE);
+    two_tasks(&team, name);
+    Some((team, case))
+}
+
 /// The third task is done, by one who knows how to work here and not what was said before.
 fn third_task(team: &Team, (cli, mode): Cli) {
     team.give("third", &team.outcome(cli, "third"));
@@ -53,16 +67,20 @@ fn after_a_compaction_in_a_pane_the_next_outcome_is_still_right() {
         ("opencode", "pane"),
         ("pi", "pane"),
     ];
-    each(&clis, |cli @ (name, mode)| {
-        let Some(lab) = Lab::open() else { return };
-        let settings = lab.path("lab/home/.pi/agent/settings.json");
-        let pi = r#"{"defaultProvider":"fake","defaultModel":"fake-model","compaction":{"keepRecentTokens":1}}"#;
-        fs::write(settings, pi).unwrap();
-        let Some(team) = team_in(lab, cli, "prompt: You build.", &[]) else {
+    each(&clis, |cli @ (name, _)| {
+        let prepare = |lab: &Lab| match name {
+            // It compresses nothing that is shorter than the summary.
+            "gemini" => fs::write(lab.path("tokens"), "50000").unwrap(),
+            "pi" => {
+                let settings = lab.path("lab/home/.pi/agent/settings.json");
+                let pi = r#"{"defaultProvider":"fake","defaultModel":"fake-model","compaction":{"keepRecentTokens":1}}"#;
+                fs::write(settings, pi).unwrap();
+            }
+            _ => {}
+        };
+        let Some((team, _case)) = after_two_tasks(cli, prepare) else {
             return;
         };
-        let _case = Case::of(name, mode, CASE);
-        two_tasks(&team, name);
         std::thread::sleep(Duration::from_secs(3));
         let (before, pane) = (posts(&team), team.pane());
         let (command, shows) = match name {
@@ -84,16 +102,10 @@ fn after_a_compaction_in_a_pane_the_next_outcome_is_still_right() {
 
 #[test]
 fn after_a_compaction_between_turns_the_next_outcome_is_still_right() {
-    let cli @ (name, mode) = ("claude", "turn");
-    if !is_installed(name) {
-        return;
-    }
-    let Some(lab) = Lab::open() else { return };
-    let Some(team) = team_in(lab, cli, "prompt: You build.", &[]) else {
+    let cli = ("claude", "turn");
+    let Some((team, _case)) = after_two_tasks(cli, |_| ()) else {
         return;
     };
-    let _case = Case::of(name, mode, CASE);
-    two_tasks(&team, name);
     // A person sums it up.
     let session = team.json(&["status"])["workers"][0]["session"].clone();
     let project = team.lab.project();
@@ -109,22 +121,18 @@ fn after_a_compaction_between_turns_the_next_outcome_is_still_right() {
 
 #[test]
 fn a_codex_that_compacts_by_itself_in_a_turn_gives_the_right_outcome() {
-    let cli @ (name, mode) = ("codex", "turn");
-    let Some(lab) = Lab::open() else { return };
-    let settings = lab.path("lab/home/.codex/config.toml");
-    let known = fs::read_to_string(&settings).unwrap();
-    fs::write(
-        settings,
-        format!("model_auto_compact_token_limit = 5000\n{known}"),
-    )
-    .unwrap();
-    let Some(team) = team_in(lab, cli, "prompt: You build.", &[]) else {
+    let cli @ (name, _) = ("codex", "turn");
+    let compact_soon = |lab: &Lab| {
+        let settings = lab.path("lab/home/.codex/config.toml");
+        let known = fs::read_to_string(&settings).unwrap();
+        let limit = "model_auto_compact_token_limit = 5000";
+        fs::write(settings, format!("{limit}\n{known}")).unwrap();
+        // The end of its first task says that the conversation has become long.
+        fs::write(lab.path("tokens"), "9000").unwrap();
+    };
+    let Some((team, _case)) = after_two_tasks(cli, compact_soon) else {
         return;
     };
-    let _case = Case::of(name, mode, CASE);
-    // The end of its first task says that the conversation has become long.
-    fs::write(team.lab.path("tokens"), "9000").unwrap();
-    two_tasks(&team, name);
     fs::write(team.lab.path("tokens"), "9000").unwrap();
     team.give("long", &team.outcome(name, "long"));
     team.wrote("long");
@@ -134,16 +142,10 @@ fn a_codex_that_compacts_by_itself_in_a_turn_gives_the_right_outcome() {
 
 #[test]
 fn aider_sums_its_history_up_and_still_gives_the_right_outcome() {
-    let cli @ (name, mode) = ("aider", "turn");
-    if !is_installed(name) {
-        return;
-    }
-    let Some(lab) = Lab::open() else { return };
-    let Some(team) = team_in(lab, cli, "prompt: You build.", &[]) else {
+    let cli @ (name, _) = ("aider", "turn");
+    let Some((team, _case)) = after_two_tasks(cli, |_| ()) else {
         return;
     };
-    let _case = Case::of(name, mode, CASE);
-    two_tasks(&team, name);
     team.give("third", &team.outcome(name, "third"));
     team.wrote("third");
     let last = team.asked(name).pop().unwrap().to_string();

@@ -27,7 +27,9 @@ number of assistant messages after the prompt.  After the last it answers "DONE"
 Only the LAST @@ line counts: clients merge a failed prompt with the next one.
 Each request is logged to LOG as one JSON line (path, user texts, tool names).
 The next answer to codex that is a text has used as many tokens as a file `tokens` beside LOG says: so codex compacts.
+Every answer to gemini has used as many: it gives up a compression that makes a conversation longer than that.
 Every answer waits for the seconds in a file `slow` beside LOG, if there is one: for what no prompt scripts (/compact).
+Then it waits for as long as there is a file `hold` beside LOG: so a test kills a client in the middle of its turn.
 Usage: fake_model.py PORT LOG
 """
 import json, os, re, sys, threading, time, uuid
@@ -234,6 +236,7 @@ class H(BaseHTTPRequestHandler):
         act = decide(kind, b)
         try: time.sleep(float(open(os.path.join(os.path.dirname(LOG) or ".", "slow")).read()))
         except (OSError, ValueError): pass
+        while os.path.exists(os.path.join(os.path.dirname(LOG) or ".", "hold")): time.sleep(0.05)
         with LOCK, open(LOG, "a") as f:
             f.write(json.dumps({"t": time.time(), "post": p, "kind": kind, "model": b.get("model"), "stream": b.get("stream"),
                                 "system": system(b)[-20000:],
@@ -350,10 +353,12 @@ class H(BaseHTTPRequestHandler):
         self.sse("[DONE]")
 
     def api_gemini(self, b, act, stream):
+        said = os.path.join(os.path.dirname(LOG) or ".", "tokens")
+        tokens = int(open(said).read()) if os.path.exists(said) else 100
         def chunk(parts, fin=None):
             c = {"content": {"role": "model", "parts": parts}, "index": 0}
             if fin: c["finishReason"] = fin
-            return {"candidates": [c], "modelVersion": "fake", "usageMetadata": {"promptTokenCount": 100, "candidatesTokenCount": 10, "totalTokenCount": 110}}
+            return {"candidates": [c], "modelVersion": "fake", "usageMetadata": {"promptTokenCount": tokens, "candidatesTokenCount": 10, "totalTokenCount": tokens + 10}}
         parts = lambda: ([{"functionCall": {"name": act[1], "args": act[2]}}],) if act[0] == "call" else ([{"text": s}] for s in self.pieces(act))
         if not stream:
             return self.send_json(chunk([x for p in parts() for x in p], "STOP"))

@@ -158,15 +158,19 @@ fn an_agent_goes_on_when_everything_was_killed_at_once() {
     });
 }
 
-/// Give it a task while the model takes its time, and wait until it is in the middle of it.
-fn give_slow(team: &Team, cli: &str, headline: &str, name: &str) {
-    let slow = team.lab.path("slow");
-    fs::write(&slow, "5").unwrap();
+/// Give it a task, and kill something in the middle of it: the model answers no more before that.
+fn cut_off(team: &Team, cli: &str, [headline, outcome]: [&str; 2], kill: impl FnOnce()) {
+    let (slow, hold) = (team.lab.path("slow"), team.lab.path("hold"));
     let before = team.asked(cli).len();
-    team.give(headline, &team.outcome(cli, name));
+    if cli == "aider" {
+        // It asks its model once, which is not logged before it answers.
+        fs::write(&hold, "").unwrap();
+    } else {
+        fs::write(&slow, "5").unwrap();
+    }
+    team.give(headline, &team.outcome(cli, outcome));
     wait_for("the middle of its turn", || {
         if cli == "aider" {
-            // It asks its model once, which is not logged before it answers.
             let run = fs::read_dir(team.lab.project().join(".ai/tx/run")).unwrap();
             let mut files = run.flatten().map(|entry| entry.path());
             let history = files.find(|file| file.extension().is_some_and(|e| e == "md"))?;
@@ -175,9 +179,12 @@ fn give_slow(team: &Team, cli: &str, headline: &str, name: &str) {
         }
         (team.asked(cli).len() > before).then_some(())
     });
+    fs::write(&hold, "").unwrap();
     // The next request is on its way.
     std::thread::sleep(Duration::from_secs(1));
-    fs::remove_file(slow).unwrap();
+    kill();
+    let _ = fs::remove_file(slow);
+    fs::remove_file(hold).unwrap();
 }
 
 /// The others, killed at each moment in one conversation.
@@ -198,8 +205,8 @@ fn killed(cli @ (name, mode): Cli) {
     once("a known task");
     drop(case);
     let case = Case::of(name, mode, "kill -9 of the CLI in mid-turn");
-    give_slow(&team, name, "a slow task", "slow");
-    kill(team.pids(name));
+    let killed = || kill(team.pids(name));
+    cut_off(&team, name, ["a slow task", "slow"], killed);
     ends("slow");
     // What the killed process had asked may be logged last: it is logged with its answer.
     let again = match name {
@@ -226,14 +233,13 @@ fn killed(cli @ (name, mode): Cli) {
         assert!(last.contains("a known task"), "{what}: {last}");
     }
     let case = Case::of(name, mode, "kill -9 of tx in mid-turn");
-    give_slow(&team, name, "a third task", "third");
-    team.kill_tx();
+    cut_off(&team, name, ["a third task", "third"], || team.kill_tx());
     ends("third");
     once("a third task");
     drop(case);
     let case = Case::of(name, mode, "kill -9 of tmux in mid-turn");
-    give_slow(&team, name, "a fourth task", "fourth");
-    kill(team.tmux_pids());
+    let killed = || kill(team.tmux_pids());
+    cut_off(&team, name, ["a fourth task", "fourth"], killed);
     ends("fourth");
     let tries = team.begun(name, "a fourth task");
     assert!(
@@ -242,8 +248,8 @@ fn killed(cli @ (name, mode): Cli) {
     );
     drop(case);
     let _case = Case::of(name, mode, "kill -9 of everything at once");
-    give_slow(&team, name, "a fifth task", "fifth");
-    team.kill_everything();
+    let killed = || team.kill_everything();
+    cut_off(&team, name, ["a fifth task", "fifth"], killed);
     ends("fifth");
     let tries = team.begun(name, "a fifth task");
     assert!(tries == 2 || name == "aider", "{what}: {tries}");
@@ -259,7 +265,7 @@ fn gemini_is_killed_and_goes_on() {
 
 #[test]
 fn opencode_is_killed_and_goes_on() {
-    each(&[("opencode", "pane")], killed);
+    each(&[("opencode", "pane"), ("opencode", "turn")], killed);
 }
 
 #[test]

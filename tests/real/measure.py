@@ -2,8 +2,8 @@
 """What hooks cost an agent, and what ten idle agents cost tx.
 
 Usage: measure.py TX hook             `tx hook`, 200 calls with a daemon and 200 without
-       measure.py TX idle [LAB]       CPU of the daemon in 60 s with ten idle `command` panes and, with a LAB,
-                                      with five idle claudes and five idle codexes
+       measure.py TX idle [LAB]       CPU of the daemon in 60 s, and how often it woke up, with ten idle `command`
+                                      panes and, with a LAB, with five idle claudes and five idle codexes
 """
 import json, os, socket, subprocess, sys, tempfile, time
 
@@ -77,12 +77,18 @@ def hook():
 def cpu(project, label):
     pid = json.loads(project.tx("status", "--json"))["daemon"]["pid"]
     def used():
-        fields = open("/proc/%d/stat" % pid).read().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """The CPU of its threads in ms, and how often they have waited for something."""
+        ran = waited = 0
+        for task in os.listdir("/proc/%d/task" % pid):
+            ran += int(open("/proc/%d/task/%s/schedstat" % (pid, task)).read().split()[0]) / 1e6
+            status = open("/proc/%d/task/%s/status" % (pid, task)).read()
+            waited += int(status.split("\nvoluntary_ctxt_switches:")[1].split()[0])
+        return ran, waited
     time.sleep(5)
     before = used()
     time.sleep(60)
-    print("%-24s %.2f s of CPU in 60 s" % (label, used() - before))
+    after = used()
+    print("%-24s %.1f ms of CPU in 60 s, woken %d times" % (label, after[0] - before[0], after[1] - before[1]))
 
 
 def idle(lab):

@@ -6,10 +6,11 @@ use std::fs;
 use crate::cli::{Cli, each, team};
 use crate::matrix::Case;
 
-const ALL: [Cli; 6] = [
+const ALL: [Cli; 7] = [
     ("gemini", "turn"),
     ("gemini", "pane"),
     ("opencode", "pane"),
+    ("opencode", "turn"),
     ("pi", "turn"),
     ("pi", "pane"),
     ("aider", "turn"),

@@ -76,6 +76,9 @@ fn a_permission_is_given_by_the_human_and_only_this_once() {
         let made = send_asking(&team, cli, "allowed");
         let first = asked(&team, "allowed");
         assert!(!made.exists(), "{cli} {mode}: it was not asked for");
+        let by_agents = Case::of(cli, mode, "permission: no agent can answer");
+        team.refuses_an_agent(&first);
+        drop(by_agents);
         // Nothing is given meanwhile.
         team.give("meanwhile", &team.outcome(cli, "meanwhile"));
         std::thread::sleep(Duration::from_secs(4));

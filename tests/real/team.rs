@@ -220,6 +220,15 @@ impl Team {
         requests.iter().filter(told).filter(last_of_turn).count()
     }
 
+    /// No agent answers this ask, whatever it hides.
+    pub(crate) fn refuses_an_agent(&self, id: &str) {
+        let (tx, project) = (env!("CARGO_BIN_EXE_tx"), self.lab.project());
+        let agent = ["env", "TX_ATTEMPT=/some/1", tx, "-C"];
+        let answer = [project.to_str().unwrap(), "answer", id, "yes"];
+        let refused = self.lab.run(&[&agent[..], &answer].concat());
+        assert!(!refused.status.success(), "{refused:?}");
+    }
+
     /// The processes of an agent that carry the mark of its attempts, without the wrapper.
     pub(crate) fn pids(&self, program: &str) -> Vec<i32> {
         let run = self.lab.project().join(".ai/tx/run");
@@ -287,21 +296,8 @@ fn team_claude_asks_for_permission_and_a_no_reaches_its_model() {
     let ask = team.ask();
     assert_eq!(ask["kind"], "permission", "{ask}");
     assert!(ask["body"].as_str().unwrap().contains("touch"), "{ask}");
-    // No agent answers for itself, whatever it hides.
-    let (tx, project) = (env!("CARGO_BIN_EXE_tx"), team.lab.project());
     let id = ask["id"].as_str().unwrap();
-    let agent = [
-        "env",
-        "TX_ATTEMPT=/some/1",
-        tx,
-        "-C",
-        project.to_str().unwrap(),
-        "answer",
-        id,
-        "yes",
-    ];
-    let refused = team.lab.run(&agent);
-    assert!(!refused.status.success(), "{refused:?}");
+    team.refuses_an_agent(id);
     team.done(&["answer", id, "use cp instead"]);
     team.result("complete");
     assert!(!made.exists(), "it was denied");
