@@ -20,6 +20,7 @@ mod hooks;
 mod injector;
 mod input_builder;
 mod job_input;
+mod job_record;
 mod job_wrapper;
 mod jobs;
 mod kept_output;
