@@ -11,6 +11,8 @@ mod gates;
 mod idle;
 #[path = "daemon/latency.rs"]
 mod latency;
+#[path = "daemon/panes.rs"]
+mod panes;
 #[path = "daemon/project.rs"]
 mod project;
 #[allow(dead_code, reason = "it is shared, and not all of it is needed here")]
@@ -20,7 +22,7 @@ fn main() {
     // The program in the pane is this one.
     if let Some(at) = std::env::args().position(|arg| arg == "--reader") {
         let socket = std::env::args().nth(at + 1).expect("it is told where to");
-        return latency::read_lines(&socket, std::env::args().any(|arg| arg == "--silent"));
+        return panes::read_lines(&socket, std::env::args().any(|arg| arg == "--silent"));
     }
     let judged = std::env::args().any(|arg| arg == "--bench");
     let only = std::env::args().nth(1).filter(|arg| !arg.starts_with('-'));

@@ -1,16 +1,13 @@
 //! What three gates that pass add to an outcome, beside the same three programs in a loop of a
 //! shell that keeps their output.
 
-use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::net::UnixDatagram;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::latency::heard;
-use crate::project::{Project, wait_for};
+use crate::panes::Panes;
 use crate::ratio::judge;
 
 const LOOP: &str = "n=0; for c in /bin/true /bin/true /bin/true; do n=$((n+1)); \
@@ -18,16 +15,15 @@ const LOOP: &str = "n=0; for c in /bin/true /bin/true /bin/true; do n=$((n+1)); 
 
 pub(crate) fn measure(samples: usize) -> bool {
     let mut shell = Shell::new();
-    let mut gated =
-        Outcomes::new("quality:\n  worker: { deterministic: [['true'], ['true'], ['true']] }\n");
-    let mut plain = Outcomes::new("");
+    let gated = outcomes("quality:\n  worker: { deterministic: [['true'], ['true'], ['true']] }\n");
+    let plain = outcomes("");
     let mut times: [Vec<Duration>; 4] = Default::default();
     for sample in 0..samples + 5 {
         let round = [
             shell.start_and_loop(),
             shell.only_loop(),
-            plain.once(sample),
-            gated.once(sample),
+            once(&plain, sample),
+            once(&gated, sample),
         ];
         // The first few warm up.
         if sample >= 5 {
@@ -109,57 +105,25 @@ impl Drop for Shell {
     }
 }
 
-/// Outcomes that go from a worker to an idle program in a pane.
-struct Outcomes {
-    project: Project,
-    told: UnixDatagram,
-    _sockets: TempDir,
-}
-
-impl Outcomes {
-    fn new(quality: &str) -> Outcomes {
-        let program = std::env::current_exe().expect("it has a name");
-        let sockets = TempDir::with_prefix("tx-told-").expect("a temporary folder can be made");
-        let socket = sockets.path().join("told");
-        let told = UnixDatagram::bind(&socket).expect("a socket can be made");
-        let reads = format!(
-            "runtime: command\n    mode: pane\n    run: [{:?}, --reader, {:?}",
-            program.to_string_lossy(),
-            socket.to_string_lossy()
-        );
-        let config = format!(
+/// A worker that sends outcomes to an idle program in a pane.
+fn outcomes(quality: &str) -> Panes {
+    Panes::new(|reads| {
+        format!(
             "mesh: bench\nentry_point: worker\nagents:\n  - name: worker\n    {reads}, --silent]\n  \
              - name: reader\n    {reads}]\n\
              routing: {{ worker: {{ complete: reader }}, reader: {{ complete: core }} }}\n{quality}"
-        );
-        let project = Project::new("bench", &config);
-        project.tx(&["start", "--detach"]);
-        Outcomes {
-            project,
-            told,
-            _sockets: sockets,
-        }
-    }
+        )
+    })
+}
 
-    /// From the close of the outcome's file to its bytes in the reader.
-    fn once(&mut self, sample: usize) -> Duration {
-        self.project
-            .drop_message("bench", &format!("task-{sample}"), "");
-        heard(&self.told);
-        let path = self.project.bus().join(format!("outcome-{sample}.md"));
-        let text = format!(
-            "---\nto: bench/reader\nfrom: bench/worker\nmsg-id: outcome-{sample}\nstatus: complete\n\
-             headline: done\ntimestamp: 2026-11-15T10:00:00.000Z\n---\n\nIt is done.\n"
-        );
-        let mut file = fs::File::create(&path).expect("it is ours");
-        file.write_all(text.as_bytes()).expect("it is ours");
-        let closed = Instant::now();
-        drop(file);
-        heard(&self.told);
-        let took = closed.elapsed();
-        wait_for("everybody to be idle", || {
-            self.project.state().open_messages().count() == 0
-        });
-        took
-    }
+/// From the close of an outcome's file to its bytes in the reader.
+fn once(panes: &Panes, sample: usize) -> Duration {
+    let task = format!("task-{sample}");
+    panes.project.drop_message("bench", &task, "");
+    panes.heard();
+    let text = format!(
+        "---\nto: bench/reader\nfrom: bench/worker\nmsg-id: outcome-{sample}\nstatus: complete\n\
+         headline: done\ntimestamp: 2026-11-15T10:00:00.000Z\n---\n\nIt is done.\n"
+    );
+    panes.deliver(&format!("outcome-{sample}.md"), &text)
 }

@@ -3,9 +3,8 @@
 //! durably, paste it.
 
 use std::fs;
-use std::io::{BufRead, Write};
+use std::io::Write;
 use std::os::unix::net::UnixDatagram;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use notify::{RecursiveMode, Watcher};
@@ -13,42 +12,22 @@ use rusqlite::{Connection, params};
 use tempfile::TempDir;
 use tx::tmux::{Client, Mark, Paste, PasteContent, Server, Window};
 
-use crate::project::{Project, wait_for};
+use crate::panes::{Panes, heard};
 use crate::ratio::judge;
-
-/// The program in the pane: says of each line that it has it, then answers it unless it is to be
-/// silent.
-pub(crate) fn read_lines(socket: &str, is_silent: bool) {
-    let told = UnixDatagram::unbound().expect("a socket can be made");
-    for (count, line) in std::io::stdin().lock().lines().enumerate() {
-        let line = line.expect("it is text");
-        let _ = told.send_to(b"!", socket);
-        if is_silent {
-            continue;
-        }
-        let (Some(root), Some(agent)) = (std::env::var_os("TX_ROOT"), std::env::var_os("TX_AGENT"))
-        else {
-            continue;
-        };
-        let (bus, agent) = (
-            Path::new(&root).join(".ai/tx/msgs"),
-            agent.to_string_lossy(),
-        );
-        let text = format!(
-            "---\nto: core\nfrom: {agent}\nmsg-id: answer-{count}\nstatus: complete\n\
-             headline: done\ntimestamp: 2026-11-15T10:00:00.000Z\n---\n\n{line}\n"
-        );
-        fs::write(bus.join(format!("answer-{count}.md")), text).expect("it is ours");
-    }
-}
 
 pub(crate) fn measure(samples: usize) -> bool {
     // In turn, so that a noisy moment hits both.
     let mut floor = Floor::new();
-    let mut ours = Ours::new();
+    let ours =
+        Panes::new(|reads| format!("mesh: bench\nagents:\n  - name: reader\n    {reads}]\n"));
     let mut times = (Vec::new(), Vec::new());
     for sample in 0..samples + 5 {
-        let pair = (floor.once(sample), ours.once(sample));
+        let task = format!(
+            "---\nto: bench\nfrom: core/core\nmsg-id: task-{sample}\nheadline: a task\n\
+             timestamp: 2026-11-15T10:00:00.000Z\n---\n\nDo it.\n"
+        );
+        let name = format!("task-{sample}.md");
+        let pair = (floor.once(sample), ours.deliver(&name, &task));
         // The first few warm up.
         if sample >= 5 {
             times.0.push(pair.0);
@@ -176,56 +155,4 @@ impl Drop for Floor {
     fn drop(&mut self) {
         self.runtime.block_on(self.client.end_server());
     }
-}
-
-/// tx.
-struct Ours {
-    project: Project,
-    told: UnixDatagram,
-    _sockets: TempDir,
-}
-
-impl Ours {
-    fn new() -> Ours {
-        let program = std::env::current_exe().expect("it has a name");
-        let sockets = TempDir::with_prefix("tx-told-").expect("a temporary folder can be made");
-        let socket = sockets.path().join("told");
-        let told = UnixDatagram::bind(&socket).expect("a socket can be made");
-        let config = format!(
-            "mesh: bench\nagents:\n  - name: reader\n    runtime: command\n    mode: pane\n    run: [{:?}, --reader, {:?}]\n",
-            program.to_string_lossy(),
-            socket.to_string_lossy()
-        );
-        let project = Project::new("bench", &config);
-        project.tx(&["start", "--detach"]);
-        Ours {
-            project,
-            told,
-            _sockets: sockets,
-        }
-    }
-
-    fn once(&mut self, sample: usize) -> Duration {
-        let path = self.project.bus().join(format!("task-{sample}.md"));
-        let text = format!(
-            "---\nto: bench\nfrom: core/core\nmsg-id: task-{sample}\nheadline: a task\n\
-             timestamp: 2026-11-15T10:00:00.000Z\n---\n\nDo it.\n"
-        );
-        let mut file = fs::File::create(&path).expect("it is ours");
-        file.write_all(text.as_bytes()).expect("it is ours");
-        let closed = Instant::now();
-        drop(file);
-        heard(&self.told);
-        let took = closed.elapsed();
-        wait_for("the reader to be idle", || {
-            let state = self.project.state();
-            state.open_messages().count() == 0
-        });
-        took
-    }
-}
-
-pub(crate) fn heard(told: &UnixDatagram) {
-    let mut byte = [0; 1];
-    told.recv(&mut byte).expect("the reader lives");
 }

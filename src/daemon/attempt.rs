@@ -159,11 +159,6 @@ impl AttemptFolder {
         replace(&self.folder.join("order.json"), &spec, FileUse::Private)
     }
 
-    /// Whether what is to be run was written.
-    pub(super) fn has_launch_spec(&self) -> bool {
-        self.folder.join("order.json").exists()
-    }
-
     /// What is to be run.
     pub(super) fn launch_spec(&self) -> io::Result<LaunchSpec> {
         let bytes = fs::read(self.folder.join("order.json"))?;
@@ -333,7 +328,8 @@ fn read_if_there(path: &Path) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-fn head(path: &Path) -> io::Result<String> {
+/// The beginning of kept output.
+pub(super) fn head(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     match File::open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -342,7 +338,8 @@ fn head(path: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into())
 }
 
-fn tail(path: &Path) -> io::Result<String> {
+/// The end of kept output.
+pub(super) fn tail(path: &Path) -> io::Result<String> {
     let bytes = read_if_there(path)?.unwrap_or_default();
     let start = bytes.len().saturating_sub(MAX_ERRORS);
     Ok(String::from_utf8_lossy(&bytes[start..]).into())

@@ -1,5 +1,5 @@
-//! The processes of an attempt, found from outside: by its lock, by a mark in their environment, and
-//! by the session of its wrapper.
+//! The processes of an attempt or a job, found from outside: by its lock, by a mark in their
+//! environment, and by the session of its wrapper.
 //!
 //! One way alone is not enough: a launcher may close the lock, and a program may leave its session.
 //! What to do with the processes is up to the caller.
@@ -16,7 +16,8 @@ use super::platform::{
 };
 use super::signals::of_session;
 
-/// The variable that every process of an attempt inherits. Its value is the folder of the attempt.
+/// The variable that every process of an attempt or a job inherits. Its value is the folder of the
+/// attempt, or the record of the job.
 pub(super) const MARK: &str = "TX_ATTEMPT";
 
 impl AttemptFolder {
@@ -32,31 +33,29 @@ impl AttemptFolder {
 
     /// Every process of it that still runs.
     pub(super) fn remains(&self) -> Vec<Pid> {
-        let own = rustix::process::getpid();
-        let mut found = self.holders();
-        found.extend(processes_marked(self.folder()));
-        found.extend(self.in_its_session());
-        found.retain(|pid| *pid != own && !is_dead(*pid));
-        found
-    }
-
-    /// The processes in the session of its wrapper. If a process has the wrapper's number, the number
-    /// was given to another process since, and the session is not this attempt's.
-    fn in_its_session(&self) -> Vec<Pid> {
-        let Some(wrapper) = self.wrapper() else {
-            return Vec::new();
-        };
-        match exists(wrapper) {
-            true => Vec::new(),
-            false => of_session(wrapper),
-        }
+        remains_of(self.holders(), self.folder(), self.wrapper())
     }
 }
 
-/// The processes that were started with the mark of an attempt.
-fn processes_marked(folder: &Path) -> Vec<Pid> {
+/// Every process that still runs, of those that hold a lock, were started with this mark, or are in
+/// the session of this wrapper.
+pub(super) fn remains_of(holders: Vec<Pid>, mark: &Path, wrapper: Option<Pid>) -> Vec<Pid> {
+    let own = rustix::process::getpid();
+    let mut found = holders;
+    found.extend(processes_marked(mark));
+    // If a process has the wrapper's number, the number was given to another process since, and
+    // the session is not the wrapper's.
+    if let Some(wrapper) = wrapper.filter(|wrapper| !exists(*wrapper)) {
+        found.extend(of_session(wrapper));
+    }
+    found.retain(|pid| *pid != own && !is_dead(*pid));
+    found
+}
+
+/// The processes that were started with this mark.
+fn processes_marked(path: &Path) -> Vec<Pid> {
     let mut mark = OsString::from(format!("{MARK}="));
-    mark.push(folder);
+    mark.push(path);
     let mut all = all_processes();
     all.retain(|pid| environment_of(*pid).contains(&mark));
     all
@@ -72,8 +71,11 @@ pub(super) fn is_of_an_attempt(pid: Pid) -> bool {
             .iter()
             .any(|one| one.as_bytes().starts_with(&mark))
     };
-    let is_lock =
-        |file: &PathBuf| file.ends_with("lock") && file.to_string_lossy().contains("/.ai/tx/run/");
+    let is_lock = |file: &PathBuf| {
+        let path = file.to_string_lossy();
+        let is_record = path.contains("/.ai/tx/run/_jobs/");
+        is_record || (file.ends_with("lock") && path.contains("/.ai/tx/run/"))
+    };
     let ancestors = std::iter::successors(Some(pid), |pid| parent_of(*pid));
     // A limit in case of a circle: no process has so many ancestors.
     let mut ancestors = ancestors.take(100);

@@ -2,11 +2,11 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::attempt::{AttemptFolder, MAX_KEPT};
+use super::attempt::MAX_KEPT;
 use crate::engine::OUTPUT_CUT;
 use crate::project::create_private;
 
@@ -89,6 +89,10 @@ impl Kept {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.content.is_empty()
+    }
+
     /// Make sure that the file has everything that is kept.
     pub(super) fn save(&mut self) -> io::Result<()> {
         if self.file.is_none() && !self.content.is_empty() {
@@ -103,7 +107,7 @@ impl Kept {
 /// Write what could not be written so far, and keep trying. The error says why it failed in the
 /// end.
 pub(super) fn save(
-    attempt: &AttemptFolder,
+    folder: &Path,
     mut save_all: impl FnMut() -> io::Result<()>,
 ) -> Result<(), String> {
     let deadline = Instant::now() + LAST_TRY;
@@ -112,7 +116,7 @@ pub(super) fn save(
             return Ok(());
         };
         eprintln!("tx: what it printed cannot be written, and is kept until it can: {error}");
-        if Instant::now() >= deadline || !attempt.folder().is_dir() {
+        if Instant::now() >= deadline || !folder.is_dir() {
             return Err(error.to_string());
         }
         thread::sleep(Duration::from_secs(1));

@@ -18,7 +18,7 @@ use crate::project::{MeshSource, cannot_run, make_private_folders};
 use crate::runtime::{Unfilled, Values, arguments, file, text_with, toml};
 
 /// What is run, with its folder and variables.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LaunchSpec {
     /// The program and its arguments.
     pub program: Vec<String>,

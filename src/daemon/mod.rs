@@ -21,6 +21,7 @@ mod injector;
 mod input_builder;
 mod input_queue;
 mod job_input;
+mod job_record;
 mod job_wrapper;
 mod jobs;
 mod kept_output;

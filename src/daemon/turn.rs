@@ -57,7 +57,7 @@ pub fn wrap(folder: &Path) -> i32 {
     };
     let ended = supervise(&attempt, &lock)
         .unwrap_or_else(|error| Ended::NotStarted(format!("its wrapper failed: {error}")));
-    leave_record(&attempt, &ended);
+    leave_record(attempt.folder(), || attempt.end(&ended));
     match ended {
         Ended::Code(code) => code,
         Ended::Signal(signal) => 128 + signal,
@@ -80,7 +80,8 @@ pub fn become_program(wrapper: i32, folder: &Path) -> i32 {
         Ok(never) => match never {},
         Err(why) => why,
     };
-    leave_record(&attempt, &Ended::NotStarted(why));
+    let ended = Ended::NotStarted(why);
+    leave_record(attempt.folder(), || attempt.end(&ended));
     127
 }
 
@@ -92,22 +93,28 @@ fn exec(wrapper: i32, attempt: &AttemptFolder) -> Result<std::convert::Infallibl
         return Err("its wrapper is gone".into());
     }
     let spec = attempt.launch_spec().map_err(|error| error.to_string())?;
-    let mut command = program(&spec, attempt)?;
+    let mut command = program(&spec, None, attempt.folder())?;
     let failed = command.exec();
     Err(not_started(&spec, &failed))
 }
 
-/// The program of a launch spec, with only the environment that it may have.
-pub(super) fn program(spec: &LaunchSpec, attempt: &AttemptFolder) -> Result<Command, String> {
+/// The program of a launch spec, with only the environment that it may have. `file` is the file of
+/// the program, if it is known.
+pub(super) fn program(
+    spec: &LaunchSpec,
+    file: Option<&Path>,
+    mark: &Path,
+) -> Result<Command, String> {
     let (program, arguments) = spec.program.split_first().ok_or("no program is named")?;
     let passed = spec.passed.as_deref();
-    let mut command = Command::new(program);
+    let mut command = Command::new(file.unwrap_or(Path::new(program)));
     command
+        .arg0(program)
         .args(arguments)
         .env_clear()
         .envs(std::env::vars_os().filter(|(name, _)| is_passed(name, passed)))
         .envs(spec.environment.iter().map(|(name, value)| (name, value)))
-        .env(MARK, attempt.folder())
+        .env(MARK, mark)
         .current_dir(&spec.folder);
     Ok(command)
 }
@@ -182,7 +189,7 @@ fn supervise(attempt: &AttemptFolder, lock: &File) -> io::Result<Ended> {
             for shown in tees {
                 let _ = shown.recv_timeout(LAST_SHOWN);
             }
-            let saved = save(attempt, || {
+            let saved = save(attempt.folder(), || {
                 lock_kept(&out).save().and(lock_kept(&err).save())
             });
             // Without its output the turn must not count as done.
@@ -291,11 +298,11 @@ fn for_people(rest: &mut Vec<u8>, chunk: &[u8]) -> Vec<u8> {
 
 /// Record the end. An end without a record would count as a crash, so this keeps trying unless the
 /// folder is gone.
-pub(super) fn leave_record(attempt: &AttemptFolder, ended: &Ended) {
+pub(super) fn leave_record(folder: &Path, mut record: impl FnMut() -> io::Result<()>) {
     let deadline = Instant::now() + LAST_TRY;
-    while let Err(error) = attempt.end(ended) {
+    while let Err(error) = record() {
         eprintln!("tx: the end of this turn cannot be recorded: {error}");
-        if Instant::now() >= deadline || !attempt.folder().is_dir() {
+        if Instant::now() >= deadline || !folder.is_dir() {
             return;
         }
         thread::sleep(Duration::from_secs(1));

@@ -116,8 +116,11 @@ impl State {
             source,
         };
         self.accept(taken, plan, &known, costs);
-        if amended.is_some() && self.workers.contains(&author) {
-            self.after_ask(&author);
+        if amended.is_some() {
+            self.runs.remove_if_empty(number);
+            if self.workers.contains(&author) {
+                self.after_ask(&author);
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use super::gates::report;
 use super::message_record::{MessageNo, Step};
 use super::state::State;
 use super::work::{Item, Owes, WorkflowPlace};
-use super::worker::QueuePosition;
+use super::worker::{QueuePosition, WorkerState};
 use crate::model::{Address, GateVerdict, Kind, Priority};
 
 /// How many updates may wait for a worker.
@@ -193,7 +193,9 @@ impl State {
                 && !given
                 && match delivery.kind {
                     Kind::Task | Kind::Ask | Kind::TaskComplete => {
-                        outcome || self.is_alone_in_inbox(to, number)
+                        outcome
+                            || self.is_alone_in_inbox(to, number)
+                            || self.prepared_by(to, number).is_some()
                     }
                     Kind::AskHuman => true,
                     Kind::Update => !to.is_core(),
@@ -220,6 +222,14 @@ impl State {
 
     /// Undo a message that its author has edited. The new version keeps its inbox positions.
     pub(super) fn retract(&mut self, number: MessageNo) {
+        let facts = self.messages.facts(number).into_iter();
+        let recipients = facts.flat_map(|facts| &facts.deliveries);
+        let recipients: Vec<Address> = recipients.map(|delivery| delivery.to.clone()).collect();
+        for to in &recipients {
+            if let Some(worker) = self.prepared_by(to, number) {
+                self.put_back(&worker);
+            }
+        }
         let Some(held) = self.messages.remove(number) else {
             return;
         };
@@ -240,11 +250,76 @@ impl State {
         }
         self.counts.accepted -= 1;
         match facts.run {
-            Some(run) if run == number => {
-                self.runs.remove(run);
-            }
+            Some(run) if run == number => self.runs.begin_again(run),
             Some(run) => self.run_lost_one(run),
             None => {}
+        }
+    }
+
+    /// The worker that has taken a message and has not been given it, because of the hooks or gates
+    /// before the work.
+    fn prepared_by(&self, to: &Address, number: MessageNo) -> Option<Address> {
+        let workers = self.workers.iter();
+        let mut workers = workers.filter(|(who, _)| who.without_slot() == to.without_slot());
+        let is_it = |item: &Item| item.messages == [number] && item.place.is_none();
+        let found = workers.find(|(_, worker)| {
+            let work = match &worker.status {
+                WorkerState::Checking { work, .. } => Some(work),
+                WorkerState::Backoff { work, .. } | WorkerState::Stopping { work, .. } => {
+                    work.as_ref()
+                }
+                WorkerState::Idle
+                | WorkerState::Starting { .. }
+                | WorkerState::Working { .. }
+                | WorkerState::Awaiting { .. }
+                | WorkerState::AwaitingHuman { .. }
+                | WorkerState::Limited { .. } => None,
+            };
+            let work = work.filter(|work| !work.begun && work.outcomes.is_empty());
+            let mut items = work.into_iter().flat_map(|work| &work.items);
+            items.any(|(_, item)| is_it(item))
+        });
+        found.map(|(who, _)| who.clone())
+    }
+
+    /// Put the work of a worker, which it has not been given, back into the inbox. What runs before
+    /// the work is no longer wanted.
+    fn put_back(&mut self, who: &Address) {
+        let (work, status) = match self.take_status(who) {
+            WorkerState::Checking { work, round } => {
+                self.withdraw_evaluations(who, &round);
+                (Some(work), WorkerState::Idle)
+            }
+            WorkerState::Backoff { work, until } => {
+                (work, WorkerState::Backoff { work: None, until })
+            }
+            WorkerState::Stopping { work, why, failed } => {
+                let work_is_back = WorkerState::Stopping {
+                    work: None,
+                    why,
+                    failed,
+                };
+                (work, work_is_back)
+            }
+            status @ (WorkerState::Idle
+            | WorkerState::Starting { .. }
+            | WorkerState::Working { .. }
+            | WorkerState::Awaiting { .. }
+            | WorkerState::AwaitingHuman { .. }
+            | WorkerState::Limited { .. }) => (None, status),
+        };
+        self.set(who, status);
+        let Some(work) = work else { return };
+        for number in &work.waiting {
+            self.enqueue(who, *number, Owes::Nothing, None);
+        }
+        for (place, item) in work.items {
+            let first = item.messages.first();
+            let facts = first.and_then(|number| self.messages.facts(*number));
+            let delivery = facts.and_then(|facts| facts.delivery_at((who, item.place.as_ref())));
+            let inbox = delivery.map_or_else(|| who.without_slot(), |found| found.to.clone());
+            self.worker_mut(&inbox).inbox.insert(place, item);
+            self.output.ready.insert(inbox);
         }
     }
 

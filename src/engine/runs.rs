@@ -126,8 +126,19 @@ impl Runs {
         self.0.contains_key(&number)
     }
 
-    pub(super) fn remove(&mut self, number: MessageNo) {
-        self.0.remove(&number);
+    /// The author edits the first message of a run. The hooks that are done stay done.
+    pub(super) fn begin_again(&mut self, number: MessageNo) {
+        if let Some(run) = self.0.get_mut(&number) {
+            run.open = run.open.saturating_sub(1);
+            run.mesh = None;
+        }
+    }
+
+    /// Remove a run that has no messages any more, because its first was edited.
+    pub(super) fn remove_if_empty(&mut self, number: MessageNo) {
+        if self.0.get(&number).is_some_and(|run| run.open == 0) {
+            self.0.remove(&number);
+        }
     }
 
     /// Count one more unfinished message.

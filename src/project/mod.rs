@@ -23,5 +23,5 @@ pub use private::{
     close_all_in, create_private, make_private_folder, make_private_folders, write_private,
 };
 pub use root::{BadSettings, NotAProject, Project};
-pub use runnable::{cannot_run, find_program, is_program};
+pub use runnable::{cannot_run, find_program, is_program, program_on};
 pub use workspace::{Task, fill_placeholders, make_workspace, workspace, worktree_folder};

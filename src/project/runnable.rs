@@ -133,17 +133,50 @@ pub fn is_program(project: &Project, program: &str, path: &OsStr) -> bool {
     find_program(project, program, path).is_some()
 }
 
+/// The file of a program that is named without a path; `None` if a folder before it in `path` is
+/// relative, and depends on where the program runs.
+pub fn program_on(path: &OsStr, name: &str) -> Option<PathBuf> {
+    let mut folders = std::env::split_paths(path);
+    let found = folders.find(|folder| folder.is_relative() || is_executable(&folder.join(name)))?;
+    found.is_absolute().then(|| found.join(name))
+}
+
+fn is_executable(file: &Path) -> bool {
+    let found = file.metadata();
+    found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
 /// The file that would be executed.
 pub fn find_program(project: &Project, program: &str, path: &OsStr) -> Option<PathBuf> {
-    let executable = |file: &Path| {
-        let found = file.metadata();
-        found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-    };
     let files: Vec<PathBuf> = match program.contains('/') {
         true => vec![project.root.join(program)],
         false => std::env::split_paths(path)
             .map(|folder| project.root.join(folder).join(program))
             .collect(),
     };
-    files.into_iter().find(|file| executable(file))
+    files.into_iter().find(|file| is_executable(file))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+
+    use super::*;
+
+    #[test]
+    fn a_program_is_found_on_the_path_as_the_system_finds_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for (name, mode) in [("first/plain", 0o644), ("second/plain", 0o755)] {
+            fs::create_dir_all(at(name).parent().unwrap()).unwrap();
+            fs::write(at(name), "").unwrap();
+            fs::set_permissions(at(name), Permissions::from_mode(mode)).unwrap();
+        }
+        let path = |folders: &[PathBuf]| std::env::join_paths(folders).unwrap();
+        let both = path(&[at("first"), at("second")]);
+        assert_eq!(program_on(&both, "plain"), Some(at("second/plain")));
+        assert_eq!(program_on(&both, "other"), None);
+        let relative = path(&["bin".into(), at("second")]);
+        assert_eq!(program_on(&relative, "plain"), None);
+    }
 }

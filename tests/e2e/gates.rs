@@ -8,6 +8,9 @@ use tx::engine::Step;
 
 use crate::stage::{Project, message, wait_for};
 
+/// The jobs of the agent.
+const JOBS: &str = ".ai/tx/run/_jobs/worker/dev/a";
+
 fn task(project: &Project, id: &str) {
     project.drop_file(
         &format!("{id}.md"),
@@ -165,4 +168,41 @@ fn a_gate_whose_wrapper_is_killed_is_ended_before_it_is_run_again() {
     project.wait_for_step("t", Step::Finished);
     assert_eq!(read("pids").unwrap().lines().count(), 2);
     assert_eq!(read("log"), None, "two ran at once");
+}
+
+#[test]
+fn after_tx_is_killed_no_other_gate_begins_until_it_runs_again() {
+    let config = "mesh: dev\nagents: [{ name: a, runtime: command, run: [cat] }]\n\
+                  quality:\n  command:\n\
+                  \x20   - { name: one, shell: true, run: 'echo one >> gate.log; sleep 1; echo ended >> gate.log' }\n\
+                  \x20   - { name: two, shell: true, run: 'echo two >> gate.log' }\n";
+    let project = Project::started(&[("dev/config.yaml", config)]);
+    task(&project, "t");
+    let log = project.root().join("gate.log");
+    let read = || fs::read_to_string(&log).ok();
+    wait_for("the first gate to begin", || {
+        read().filter(|text| text.contains("one"))
+    });
+    project.kill_daemon();
+    let record = project.root().join(JOBS).join("1/record-1");
+    let record = fs::File::open(record).unwrap();
+    wait_for("its wrapper to end", || record.try_lock_shared().ok());
+    record.unlock().unwrap();
+    assert_eq!(read().unwrap(), "one\nended\n");
+    // This process still has the record open, and is not taken for a part of the gate.
+    project.start();
+    project.wait_for_step("t", Step::Finished);
+    assert_eq!(read().unwrap(), "one\nended\ntwo\n");
+}
+
+#[test]
+fn gates_that_print_nothing_leave_one_file() {
+    let config = "mesh: dev\nagents: [{ name: a, runtime: command, run: [cat] }]\n\
+                  quality: { deterministic: [['true'], ['true'], ['true']] }\n";
+    let project = Project::started(&[("dev/config.yaml", config)]);
+    task(&project, "t");
+    project.wait_for_step("t", Step::Finished);
+    let left = fs::read_dir(project.root().join(JOBS).join("1")).unwrap();
+    let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["record-1"]);
 }

@@ -5,10 +5,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::checks::{file_has_changed, fill_variables, is_on_branch};
-use super::program::{GIT_JOB, JobProgram, LeftRunning, OutputPart, ProgramLimits};
+use super::program::{
+    EarlierSeries, GIT_JOB, JobProgram, LeftRunning, OutputPart, ProgramLimits, ProgramRunner,
+    has_failed,
+};
 use super::wrapper::Wrappers;
 use super::{Batch, JobInput, folders};
-use crate::daemon::attempt::AttemptFolder;
 use crate::daemon::blocking::run_blocking;
 use crate::daemon::launch_spec::LaunchSpec;
 use crate::daemon::test_settings;
@@ -19,30 +21,33 @@ use crate::model::{Gather, Mode, Seconds};
 /// Run all jobs of a batch. `owner_folder` is the folder of its owner; what still runs of batches
 /// other than those with the numbers in `kept` is ended first.
 pub(super) async fn run(
-    owner_folder: PathBuf,
+    owner_folder: &Path,
     kept: Vec<u32>,
     wrappers: &Wrappers,
-    batch: Batch,
+    mut batch: Batch,
 ) -> Event {
-    let (owner, job) = (batch.owner.clone(), batch.job);
-    let (until_failure, count) = (batch.until_failure, batch.jobs.len());
-    let tx = wrappers.tx.clone();
+    let (owner, job, count) = (batch.owner.clone(), batch.job, batch.jobs.len());
+    let folder = owner_folder.join(job.to_string());
+    let (owner_folder, batch_folder) = (owner_folder.to_owned(), folder.clone());
+    let files = std::mem::take(&mut batch.files);
     let prepared = run_blocking(move || {
         let left = left_running(&owner_folder, &kept);
-        folders::remove_old_batches(&owner_folder, job);
-        let prepared = prepare(&owner_folder.join(job.to_string()), &tx, batch);
-        (left, prepared)
+        let earlier = EarlierSeries::find(&batch_folder)
+            .map_err(|error| format!("what they left cannot be read: {error}"));
+        let texts = write_texts(&batch_folder.join("texts"), files)
+            .map_err(|error| format!("the texts of its variables cannot be written: {error}"));
+        (left, earlier.and_then(|earlier| Ok((earlier, texts?))))
     });
     let (left, prepared) = prepared.await;
     for left in left {
         left.end().await;
     }
     let results = match prepared {
-        Ok(jobs) => run_all(jobs, until_failure, wrappers).await,
-        Err(error) => {
-            let why = format!("the texts of its variables cannot be written: {error}");
-            vec![JobResult::failed(why); count]
+        Ok((earlier, texts)) => {
+            batch.environment.extend(texts);
+            run_all(batch, earlier, ProgramRunner::new(folder, wrappers)).await
         }
+        Err(why) => vec![JobResult::failed(why); count],
     };
     Event::JobsFinished {
         owner,
@@ -55,9 +60,8 @@ pub(super) async fn run(
 fn left_running(owner: &Path, kept: &[u32]) -> Vec<LeftRunning> {
     let others = folders::batches(owner).into_iter();
     let others = others.filter(|number| !kept.contains(number));
-    let attempts =
-        others.flat_map(|number| folders::attempts_below(&owner.join(number.to_string())));
-    let left = attempts.filter_map(|attempt| match LeftRunning::find(attempt) {
+    let records = others.flat_map(|number| folders::records(&owner.join(number.to_string())));
+    let left = records.filter_map(|(_, record)| match LeftRunning::find(record) {
         Ok(left) => left,
         Err(error) => {
             tracing::warn!(%error, "what an old job left cannot be read");
@@ -69,88 +73,75 @@ fn left_running(owner: &Path, kept: &[u32]) -> Vec<LeftRunning> {
 
 /// Run jobs in order.
 async fn run_all(
-    jobs: Vec<PreparedJob>,
-    until_failure: bool,
-    wrappers: &Wrappers,
+    batch: Batch,
+    earlier: EarlierSeries,
+    mut runner: ProgramRunner<'_>,
 ) -> Vec<JobResult> {
-    let mut wrapper = None;
-    let mut ran: Vec<RanJob> = Vec::with_capacity(jobs.len());
-    let mut has_failed = false;
-    for job in jobs {
-        if has_failed {
-            let why = "it was not run, since one before it failed";
-            ran.push(RanJob::Known(JobResult::failed(why.into())));
-            continue;
+    let (until_failure, count) = (batch.until_failure, batch.jobs.len());
+    let steps = steps(batch, runner.tx());
+    let running = earlier.running();
+    let running = running.and_then(|index| steps.iter().find_map(|step| step.program(index)));
+    runner.go_on_after(earlier, running).await;
+    let mut results: Vec<JobResult> = Vec::with_capacity(count);
+    for step in steps {
+        if until_failure && results.last().is_some_and(has_failed) {
+            break;
         }
-        let mut done = match job {
-            PreparedJob::Program(Err(why)) => RanJob::Known(JobResult::failed(why)),
-            PreparedJob::Program(Ok(program)) => match program.run(&mut wrapper, wrappers).await {
-                Ok(()) => RanJob::Recorded(program),
-                Err(why) => RanJob::Known(JobResult::failed(why)),
-            },
-            PreparedJob::Inside(check) => RanJob::Known(run_blocking(check).await),
-            PreparedJob::Commit(folder, commit) => {
-                RanJob::Known(is_on_branch(&folder, &commit).await)
+        match step {
+            JobStep::Programs(programs) => {
+                results.extend(runner.run(&programs, until_failure).await);
             }
-        };
-        if until_failure {
-            let result = run_blocking(move || done.result()).await;
-            has_failed = result.end != JobEnd::Code(0);
-            done = RanJob::Known(result);
+            JobStep::Inside(check) => results.push(run_blocking(check).await),
+            JobStep::Commit(folder, commit) => results.push(is_on_branch(&folder, &commit).await),
         }
-        ran.push(done);
     }
-    run_blocking(move || ran.into_iter().map(RanJob::result).collect()).await
+    let why = "it was not run, since one before it failed";
+    results.resize(count, JobResult::failed(why.into()));
+    results
 }
 
-/// A job with everything that its run needs.
-enum PreparedJob {
-    /// The error says why it cannot run.
-    Program(Result<JobProgram, String>),
+/// What is done at once.
+enum JobStep {
+    /// Programs that run one after the other.
+    Programs(Vec<JobProgram>),
     /// Done by the daemon itself.
     Inside(Box<dyn FnOnce() -> JobResult + Send>),
     Commit(PathBuf, String),
 }
 
-/// A job that has run.
-enum RanJob {
-    Known(JobResult),
-    /// Its result is in its records.
-    Recorded(JobProgram),
-}
-
-impl RanJob {
-    fn result(self) -> JobResult {
+impl JobStep {
+    /// The program with this number.
+    fn program(&self, index: usize) -> Option<&JobProgram> {
         match self {
-            RanJob::Known(result) => result,
-            RanJob::Recorded(program) => program.result(),
+            JobStep::Programs(programs) => programs.iter().find(|program| program.index == index),
+            JobStep::Inside(_) | JobStep::Commit(..) => None,
         }
     }
 }
 
-/// Lay out all programs of a batch in their folders, and write the texts of its variables.
-fn prepare(batch_folder: &Path, tx: &str, batch: Batch) -> io::Result<Vec<PreparedJob>> {
+/// The jobs of a batch, with everything that they need.
+fn steps(batch: Batch, tx: &str) -> Vec<JobStep> {
     let Batch {
         jobs,
         folder,
         root,
-        mut environment,
-        files,
+        environment,
         ..
     } = batch;
-    environment.extend(write_texts(&batch_folder.join("texts"), files)?);
-    let common = BatchPlace {
+    let place = BatchPlace {
         tx,
         folder: &folder,
         root: &root,
         environment: &environment,
     };
-    let jobs = jobs.into_iter().enumerate();
-    let prepared = jobs.map(|(index, (job, input))| {
-        let attempt = AttemptFolder::at(&batch_folder.join(index.to_string()));
-        common.prepare(attempt, job, input)
-    });
-    Ok(prepared.collect())
+    let mut steps: Vec<JobStep> = Vec::new();
+    for (index, (job, input)) in jobs.into_iter().enumerate() {
+        match (place.step(index, job, input), steps.last_mut()) {
+            (JobStep::Programs(more), Some(JobStep::Programs(programs))) => programs.extend(more),
+            (step, _) => steps.push(step),
+        }
+    }
+    steps
 }
 
 /// What the jobs of a batch have in common.
@@ -163,14 +154,18 @@ struct BatchPlace<'a> {
 }
 
 impl BatchPlace<'_> {
-    fn prepare(&self, attempt: AttemptFolder, job: Job, input: JobInput) -> PreparedJob {
+    fn step(&self, index: usize, job: Job, input: JobInput) -> JobStep {
         let (stdin, results) = match input {
             JobInput::Stdin(text) => (text, Vec::new()),
             JobInput::Results(results) => (String::new(), results),
         };
         let program = |spec: LaunchSpec, time: Seconds, output: OutputPart| {
-            let limits = ProgramLimits { time, output };
-            PreparedJob::Program(JobProgram::prepare(attempt, &spec, &stdin, limits))
+            JobStep::Programs(vec![JobProgram {
+                index,
+                spec,
+                stdin,
+                limits: ProgramLimits { time, output },
+            }])
         };
         match job {
             Job::Gate { program: gate, .. } => {
@@ -194,7 +189,7 @@ impl BatchPlace<'_> {
             } => {
                 let path = fill_variables(&path, self.environment);
                 let folder = self.folder.to_owned();
-                PreparedJob::Inside(Box::new(move || {
+                JobStep::Inside(Box::new(move || {
                     match file_has_changed(&folder, &path, since, not_empty) {
                         Ok(()) => JobResult::of(JobEnd::Code(0), String::new()),
                         Err(why) => JobResult::of(JobEnd::Code(1), why),
@@ -210,9 +205,9 @@ impl BatchPlace<'_> {
                 };
                 program(spec, Job::GIT_TIME, OutputPart::ScriptBeginning)
             }
-            Job::Commit { commit } => PreparedJob::Commit(self.folder.to_owned(), commit),
+            Job::Commit { commit } => JobStep::Commit(self.folder.to_owned(), commit),
             Job::Gather { strategy, .. } => {
-                PreparedJob::Inside(Box::new(move || gather_results(&strategy, &results)))
+                JobStep::Inside(Box::new(move || gather_results(&strategy, &results)))
             }
         }
     }

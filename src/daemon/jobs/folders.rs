@@ -1,14 +1,17 @@
-//! Where jobs have their folders: `_jobs/OWNER/BATCH/INDEX` below the folder for what runs.
+//! Where jobs have their files: `_jobs/OWNER/BATCH` below the folder for what runs. The folder of a
+//! batch has the records of its series, and for each program the files that it reads and prints.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::daemon::attempt::AttemptFolder;
+use crate::daemon::job_record::JobRecord;
 use crate::engine::JobOwner;
 
 /// The folder of all jobs. A mesh cannot have this name.
 const JOBS: &str = "_jobs";
+/// How the name of a record begins. Its number follows.
+const RECORD: &str = "record-";
 /// How many older batches of an owner are kept for people to look at.
 const KEPT_BATCHES: u32 = 3;
 
@@ -29,22 +32,35 @@ pub(super) fn of_owner(run: &Path, owner: &JobOwner) -> PathBuf {
     }
 }
 
-/// Every program of every job that has left a folder.
-pub(super) fn attempts(run: &Path) -> Vec<AttemptFolder> {
-    attempts_below(&run.join(JOBS))
+/// The record of a series of a batch.
+pub(super) fn record(batch: &Path, series: u32) -> PathBuf {
+    batch.join(format!("{RECORD}{series}"))
 }
 
-/// Every program below a folder.
-pub(super) fn attempts_below(folder: &Path) -> Vec<AttemptFolder> {
-    let attempt = AttemptFolder::at(folder);
-    if attempt.has_launch_spec() {
-        return vec![attempt];
-    }
+/// The records of a batch with their numbers, oldest first.
+pub(super) fn records(batch: &Path) -> Vec<(u32, JobRecord)> {
+    let entries = fs::read_dir(batch).into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| {
+        let name = entry.file_name();
+        name.to_str()?.strip_prefix(RECORD)?.parse().ok()
+    });
+    let mut numbers: Vec<u32> = numbers.collect();
+    numbers.sort_unstable();
+    let at = |number| (number, JobRecord::at(record(batch, number)));
+    numbers.into_iter().map(at).collect()
+}
+
+/// The records of all jobs.
+pub(super) fn all_records(run: &Path) -> Vec<JobRecord> {
+    records_below(&run.join(JOBS))
+}
+
+fn records_below(folder: &Path) -> Vec<JobRecord> {
+    let mut found: Vec<JobRecord> = records(folder).into_iter().map(|(_, it)| it).collect();
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    folders
-        .flat_map(|entry| attempts_below(&entry.path()))
-        .collect()
+    found.extend(folders.flat_map(|entry| records_below(&entry.path())));
+    found
 }
 
 /// Remove the folders of all jobs. Their numbers begin again with a new journal, so that an old

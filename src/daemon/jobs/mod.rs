@@ -1,14 +1,13 @@
 //! Jobs: what the engine has run outside a pane. Gates, scripts of a workflow, git, and checks of
 //! files and commits.
 //!
-//! A program has a folder of its own, with the same records as a turn. One wrapper runs the programs
-//! of a batch. After a crash the record in that folder tells how the program ended, or its lock
-//! tells that it still runs. If neither is there, the program runs again. It never runs twice at
-//! once: the batches of one owner run one after the other, and a batch that is no longer wanted is
-//! ended before the next begins.
+//! One wrapper runs the programs of a batch, and their record is one file. After a crash the record
+//! tells how a program ended, or its lock tells that it still runs. If neither is so, the program
+//! runs again. It never runs twice at once: the batches of one owner run one after the other, and a
+//! batch that is no longer wanted is ended before the next begins.
 //!
 //! This file starts and ends batches. [`batch`] runs the jobs of one batch in order, [`program`]
-//! runs a program, [`wrapper`] talks to the wrapper, [`checks`] looks at files and commits, and
+//! runs its programs, [`wrapper`] talks to the wrapper, [`checks`] looks at files and commits, and
 //! [`folders`] knows where everything is kept. What a result means for the work is decided by the engine.
 
 mod batch;
@@ -27,8 +26,8 @@ use tokio::sync::{Mutex, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::Input;
-use super::attempt::{AttemptFolder, AttemptState};
 use super::blocking::run_blocking;
+use super::job_record::SeriesState;
 use super::signals::{KILL_POLL, KILL_TIMEOUT, kill_all};
 use crate::engine::{Job, JobOwner};
 use wrapper::Wrappers;
@@ -120,9 +119,10 @@ impl Jobs {
         let key = id.clone();
         let task = self.tasks.spawn(async move {
             let _turn = turn.lock().await;
-            let finished = batch::run(folder, kept, &wrappers, batch).await;
+            let finished = batch::run(&folder, kept, &wrappers, batch).await;
             // If the loop has ended, nobody reads the result. The next start finds the records.
             let _ = inputs.send(Input::Event(finished)).await;
+            run_blocking(move || folders::remove_old_batches(&folder, job)).await;
             wrappers.make_ready().await;
             id
         });
@@ -145,22 +145,19 @@ pub(super) fn forget_all(run: &Path) -> io::Result<()> {
 
 /// End every job that is recorded below `run`, the folder for what runs.
 pub(super) fn end_all_in(run: &Path) {
-    let running = || {
-        let all = folders::attempts(run).into_iter();
-        let is_running =
-            |attempt: &AttemptFolder| matches!(attempt.state(), Ok(AttemptState::Running(_)));
-        all.filter(is_running).collect::<Vec<AttemptFolder>>()
-    };
     let deadline = Instant::now() + KILL_TIMEOUT;
     loop {
-        let running = running();
-        if running.is_empty() || Instant::now() >= deadline {
-            return;
+        let mut is_over = true;
+        for record in folders::all_records(run) {
+            if let Ok(SeriesState::Running(progress)) = record.state() {
+                is_over = false;
+                // If the mark cannot be written, the next start takes the kill for the job's own end.
+                let _ = record.mark_stopped();
+                kill_all(&record.remains(&progress));
+            }
         }
-        for attempt in running {
-            // If the mark cannot be written, the next start takes the kill for the job's own end.
-            let _ = attempt.mark_stopped();
-            kill_all(&attempt.remains());
+        if is_over || Instant::now() >= deadline {
+            return;
         }
         std::thread::sleep(KILL_POLL);
     }

@@ -1,29 +1,40 @@
-//! A program of a job: started under tx's wrapper, waited for, and killed when its time is over.
+//! The programs of a batch: given to wrappers as series, waited for, and killed when their time is
+//! over.
 //!
-//! The folder of its attempt says what happened before a restart of tx: a program that has ended
-//! is not run again, and one that still runs is waited for.
+//! The records in the folder of the batch say what happened before a restart of tx: a program that
+//! has ended is not run again, and one that still runs is waited for.
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::io;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use rustix::process::Pid;
 use tokio::time::timeout;
 
+use super::folders;
 use super::wrapper::{JobWrapper, Wrappers};
-
-use crate::daemon::attempt::{AttemptFolder, AttemptState, Ended};
+use crate::daemon::attempt::{Ended, head, tail};
 use crate::daemon::blocking::run_blocking;
+use crate::daemon::job_record::{EndedProgram, JobRecord, ListedProgram, Progress, SeriesState};
+use crate::daemon::job_wrapper::{
+    Answer, Series, SeriesProgram, stderr_file, stdin_file, stdout_file,
+};
 use crate::daemon::launch_spec::LaunchSpec;
 use crate::daemon::platform::gone;
-use crate::daemon::signals::{KILL_POLL, KILL_TIMEOUT, kill_all};
-use crate::engine::{Job, JobEnd, JobResult, ProcessExit};
+use crate::daemon::signals::{KILL_TIMEOUT, kill_all};
+use crate::engine::{Job, JobEnd, JobResult};
+use crate::format::message::rearmatter_at_end;
 use crate::model::Seconds;
+use crate::project::{make_private_folders, write_private};
 
 /// How many bytes of a script's output are reported.
 const MAX_SCRIPT_OUTPUT: usize = 64 * 1024;
 /// How many bytes of a gate's output are reported.
 const MAX_GATE_OUTPUT: usize = 8 * 1024;
+/// How many wrappers are tried if they end before they begin anything. One that was ready may have
+/// been killed since.
+const MAX_WRAPPERS: u32 = 2;
 
 /// The command of tx that runs git, and the runtime in the launch spec of such a job.
 pub(super) const GIT_JOB: &str = "git-job";
@@ -44,200 +55,325 @@ pub(super) enum OutputPart {
     GateEnd,
 }
 
-/// A program of a job, laid out to be run.
+/// A program of a job.
 pub(super) struct JobProgram {
-    attempt: AttemptFolder,
-    limits: ProgramLimits,
-    earlier: EarlierRun,
+    /// The number of its job in the batch.
+    pub(super) index: usize,
+    pub(super) spec: LaunchSpec,
+    pub(super) stdin: String,
+    pub(super) limits: ProgramLimits,
 }
 
 impl JobProgram {
-    /// Lay out a program in its folder, unless it has already ended or is still running.
-    pub(super) fn prepare(
-        attempt: AttemptFolder,
-        spec: &LaunchSpec,
-        stdin: &str,
-        limits: ProgramLimits,
-    ) -> Result<JobProgram, String> {
-        let earlier = earlier_run(&attempt);
-        let earlier = earlier.map_err(|error| format!("what it left cannot be read: {error}"))?;
-        if matches!(earlier, EarlierRun::None) {
-            // Looking for processes takes longer than a small program.
-            if attempt.folder().exists() {
-                kill_all(&attempt.remains());
-            }
-            let made = attempt.make().and_then(|()| attempt.prepare(spec, stdin));
-            made.map_err(|error| format!("it cannot be laid out: {error}"))?;
-        }
-        Ok(JobProgram {
-            attempt,
-            limits,
-            earlier,
-        })
+    pub(super) fn time(&self) -> Duration {
+        Duration::from_secs(self.limits.time.0)
     }
 
-    /// Run it to its end. `wrapper` is the wrapper of its batch; another is taken if that is gone.
-    /// The error says why it did not run, or not to its end.
-    pub(super) async fn run(
-        &self,
-        wrapper: &mut Option<JobWrapper>,
-        wrappers: &Wrappers,
-    ) -> Result<(), String> {
-        let time = Duration::from_secs(self.limits.time.0);
-        let ran = match self.earlier {
-            EarlierRun::Ended => return Ok(()),
-            EarlierRun::Running(pid) => timeout(time, gone(pid)).await.map(Ok),
-            EarlierRun::None => timeout(time, self.run_wrapped(wrapper, wrappers)).await,
-        };
-        match ran {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(format!("its wrapper cannot be started: {error}")),
-            Err(_) => {
-                *wrapper = None;
-                let attempt = self.attempt.clone();
-                run_blocking(move || kill(&attempt)).await;
-                Err(format!("it took longer than {} s", self.limits.time.0))
-            }
+    pub(super) fn took_too_long(&self) -> String {
+        format!("it took longer than {} s", self.limits.time.0)
+    }
+
+    fn listed(&self) -> ListedProgram {
+        ListedProgram {
+            index: self.index,
+            runtime: self.spec.runtime.clone(),
+            program: self.spec.program.clone(),
         }
     }
 
-    async fn run_wrapped(
-        &self,
-        wrapper: &mut Option<JobWrapper>,
-        wrappers: &Wrappers,
-    ) -> io::Result<()> {
-        // A wrapper that was ready may have been killed since.
-        for _ in 0..2 {
-            let running = match wrapper {
-                Some(running) => running,
-                None => wrapper.insert(wrappers.take()?),
-            };
-            match running.run(&self.attempt).await {
-                Ok(why) if why.is_empty() => return Ok(()),
-                Ok(why) => return Err(io::Error::other(why)),
-                Err(_) => *wrapper = None,
-            }
-            if self.attempt.wrapper().is_some() {
-                return Ok(());
-            }
+    fn in_series(&self) -> SeriesProgram {
+        SeriesProgram {
+            index: self.index,
+            spec: self.spec.clone(),
+            has_input: !self.stdin.is_empty(),
         }
-        Err(io::Error::other("it ended before it began anything"))
-    }
-
-    /// How it ended, by its records. What runs without a wrapper is ended.
-    pub(super) fn result(&self) -> JobResult {
-        result(&self.attempt, self.limits.output)
-            .unwrap_or_else(|error| failed(format!("how it ended cannot be read: {error}")))
     }
 }
 
-fn failed(why: impl Into<String>) -> JobResult {
-    JobResult::failed(why.into())
-}
-
-/// What an earlier life of the daemon has left of a program.
-enum EarlierRun {
-    None,
-    Running(Pid),
-    Ended,
-}
-
-fn earlier_run(attempt: &AttemptFolder) -> io::Result<EarlierRun> {
-    Ok(match attempt.state()? {
-        AttemptState::Ended(ended) if !attempt.was_stopped(&ended)? => EarlierRun::Ended,
-        AttemptState::Running(pid) => EarlierRun::Running(pid),
-        // Its wrapper may be about to begin it.
-        AttemptState::NotBegun if attempt.folder().exists() && !attempt.revoke()? => {
-            match attempt.state()? {
-                AttemptState::Running(pid) => EarlierRun::Running(pid),
-                AttemptState::Ended(_) => EarlierRun::Ended,
-                AttemptState::NotBegun | AttemptState::Revoked | AttemptState::Vanished => {
-                    EarlierRun::None
-                }
-            }
-        }
-        AttemptState::NotBegun
-        | AttemptState::Revoked
-        | AttemptState::Vanished
-        | AttemptState::Ended(_) => EarlierRun::None,
-    })
-}
-
-/// A program that an earlier life of the daemon, or a batch that is no longer wanted, has left
+/// A series that an earlier life of the daemon, or a batch that is no longer wanted, has left
 /// running.
 pub(super) struct LeftRunning {
-    attempt: AttemptFolder,
-    wrapper: Pid,
-    is_git: bool,
+    record: JobRecord,
+    progress: Progress,
 }
 
 impl LeftRunning {
-    /// What is left of an attempt. A program that has not begun never will.
-    pub(super) fn find(attempt: AttemptFolder) -> io::Result<Option<LeftRunning>> {
-        Ok(match earlier_run(&attempt)? {
-            EarlierRun::Running(wrapper) => Some(LeftRunning {
-                is_git: attempt.launch_spec()?.runtime == GIT_JOB,
-                attempt,
-                wrapper,
-            }),
-            EarlierRun::None | EarlierRun::Ended => None,
+    /// What is left of a series. A program that has not begun never will.
+    pub(super) fn find(record: JobRecord) -> io::Result<Option<LeftRunning>> {
+        Ok(match record.state()? {
+            SeriesState::Running(progress) => Some(LeftRunning { record, progress }),
+            SeriesState::Over(_) => None,
         })
     }
 
     /// End it. A git job may finish: half of it helps nobody.
     pub(super) async fn end(self) {
-        let time = Duration::from_secs(Job::GIT_TIME.0);
-        if !self.is_git || timeout(time, gone(self.wrapper)).await.is_err() {
-            run_blocking(move || kill(&self.attempt)).await;
+        let current = self.progress.current();
+        if current.is_some_and(|current| current.runtime == GIT_JOB) {
+            let time = Duration::from_secs(Job::GIT_TIME.0);
+            let _ = timeout(time, self.wrapper_gone()).await;
+        }
+        end(self.record).await;
+    }
+
+    /// Wait for its wrapper, which begins nothing more, since its input has ended.
+    async fn wrapper_gone(&self) {
+        if let Some(wrapper) = self.progress.wrapper() {
+            gone(wrapper).await;
         }
     }
 }
 
-/// Kill every process of a program.
-fn kill(attempt: &AttemptFolder) {
-    let deadline = Instant::now() + KILL_TIMEOUT;
-    while Instant::now() < deadline {
-        let remains = attempt.remains();
-        if remains.is_empty() {
+/// What earlier series of a batch have left.
+#[derive(Default)]
+pub(super) struct EarlierSeries {
+    count: u32,
+    ended: BTreeMap<usize, EndedProgram>,
+    running: Option<LeftRunning>,
+}
+
+impl EarlierSeries {
+    /// What is left in the folder of a batch.
+    pub(super) fn find(folder: &Path) -> io::Result<EarlierSeries> {
+        let mut earlier = EarlierSeries::default();
+        for (number, record) in folders::records(folder) {
+            earlier.count = number;
+            match record.state()? {
+                SeriesState::Running(progress) => {
+                    earlier.ended.extend(progress.clone().ended());
+                    earlier.running = Some(LeftRunning { record, progress });
+                }
+                SeriesState::Over(progress) => {
+                    // Looking for processes takes longer than a small program.
+                    if !progress.is_complete() {
+                        kill_all(&record.remains_without_lock(&progress));
+                    }
+                    earlier.ended.extend(progress.ended());
+                }
+            }
+        }
+        Ok(earlier)
+    }
+
+    /// The number of the program that still runs.
+    pub(super) fn running(&self) -> Option<usize> {
+        Some(self.running.as_ref()?.progress.current()?.index)
+    }
+}
+
+/// Runs the programs of a batch.
+pub(super) struct ProgramRunner<'w> {
+    /// The folder of the batch.
+    folder: PathBuf,
+    wrappers: &'w Wrappers,
+    /// The wrapper of the last series, if it can run another.
+    wrapper: Option<JobWrapper>,
+    /// The number of the last series.
+    series: u32,
+    /// How programs ended that need not be run, by their numbers. The error says why one did not
+    /// end by itself.
+    known: BTreeMap<usize, Result<EndedProgram, String>>,
+}
+
+impl<'w> ProgramRunner<'w> {
+    pub(super) fn new(folder: PathBuf, wrappers: &'w Wrappers) -> ProgramRunner<'w> {
+        ProgramRunner {
+            folder,
+            wrappers,
+            wrapper: None,
+            series: 0,
+            known: BTreeMap::new(),
+        }
+    }
+
+    /// The path of tx.
+    pub(super) fn tx(&self) -> &'w str {
+        &self.wrappers.tx
+    }
+
+    /// Take in what earlier series have left. `running` is the program that still runs, which gets
+    /// its whole time again.
+    pub(super) async fn go_on_after(
+        &mut self,
+        earlier: EarlierSeries,
+        running: Option<&JobProgram>,
+    ) {
+        self.series = earlier.count;
+        let ended = earlier.ended.into_iter();
+        self.known = ended.map(|(index, ended)| (index, Ok(ended))).collect();
+        let Some(left) = earlier.running else {
             return;
+        };
+        let time = running.map_or(KILL_TIMEOUT, JobProgram::time);
+        let in_time = timeout(time, left.wrapper_gone()).await;
+        let slow = running.filter(|_| in_time.is_err());
+        self.take_in(end(left.record).await, slow);
+    }
+
+    /// Take in what a series has left that was ended. `slow` is the program that it was ended for.
+    fn take_in(&mut self, progress: Progress, slow: Option<&JobProgram>) {
+        if let Some(current) = progress.current() {
+            let slow = slow.filter(|slow| slow.index == current.index);
+            let why = slow.map_or("it was killed".into(), JobProgram::took_too_long);
+            self.known.insert(current.index, Err(why));
         }
-        kill_all(&remains);
-        sleep(KILL_POLL);
+        let ended = progress.ended().into_iter();
+        self.known
+            .extend(ended.map(|(index, ended)| (index, Ok(ended))));
+    }
+
+    /// Run programs to their ends, in order. With `until_failure`, those after a failed one have no
+    /// result.
+    pub(super) async fn run(
+        &mut self,
+        programs: &[JobProgram],
+        until_failure: bool,
+    ) -> Vec<JobResult> {
+        let mut results: Vec<JobResult> = Vec::with_capacity(programs.len());
+        let mut lost_wrappers = 0;
+        while let Some(next) = programs.get(results.len()) {
+            if until_failure && results.last().is_some_and(has_failed) {
+                break;
+            }
+            match self.known.remove(&next.index) {
+                Some(Ok(ended)) => results.push(self.result(next, ended).await),
+                Some(Err(why)) => results.push(JobResult::failed(why)),
+                None => {
+                    let new = programs[results.len()..].iter();
+                    let new = new.take_while(|program| !self.known.contains_key(&program.index));
+                    let new: Vec<&JobProgram> = new.collect();
+                    match self.run_series(&new, until_failure, &mut results).await {
+                        Ok(()) => lost_wrappers = 0,
+                        Err(_) if lost_wrappers + 1 < MAX_WRAPPERS => lost_wrappers += 1,
+                        Err(why) => {
+                            lost_wrappers = 0;
+                            let why = format!("its wrapper cannot be started: {why}");
+                            results.push(JobResult::failed(why));
+                        }
+                    }
+                }
+            }
+        }
+        results
+    }
+
+    /// Have a wrapper run programs, and wait for their results. If it is gone, or has to be ended
+    /// with a program that takes too long, the rest is known or still to be run. The error says why
+    /// nothing has begun.
+    async fn run_series(
+        &mut self,
+        programs: &[&JobProgram],
+        until_failure: bool,
+        results: &mut Vec<JobResult>,
+    ) -> Result<(), String> {
+        let record = self.lay_out(programs).await;
+        let record = record.map_err(|error| error.to_string())?;
+        let wrapper = self.wrapper.take().map_or_else(|| self.wrappers.take(), Ok);
+        let mut wrapper = wrapper.map_err(|error| error.to_string())?;
+        let series = Series {
+            record: record.path().to_owned(),
+            programs: programs.iter().map(|program| program.in_series()).collect(),
+            until_failure,
+        };
+        // If it is gone, it does not answer either.
+        let _ = wrapper.begin(&series).await;
+        for program in programs {
+            let slow = match timeout(program.time(), wrapper.answer()).await {
+                Ok(Ok(Answer::Ended(ended))) => {
+                    results.push(self.result(program, ended).await);
+                    match until_failure && results.last().is_some_and(has_failed) {
+                        true => break,
+                        false => continue,
+                    }
+                }
+                Ok(Ok(Answer::NotBegun(why))) => return Err(why),
+                Ok(Err(_)) => None,
+                Err(_) => Some(*program),
+            };
+            drop(wrapper);
+            let progress = end(record).await;
+            if progress.wrapper().is_none() {
+                return Err("it ended before it began anything".into());
+            }
+            self.take_in(progress, slow);
+            return Ok(());
+        }
+        self.wrapper = Some(wrapper);
+        Ok(())
+    }
+
+    /// Create the record of the next series, and the files that its programs read.
+    async fn lay_out(&mut self, programs: &[&JobProgram]) -> io::Result<JobRecord> {
+        self.series += 1;
+        let folder = self.folder.clone();
+        let path = folders::record(&folder, self.series);
+        let listed = programs.iter().map(|program| program.listed()).collect();
+        let readers = programs.iter().filter(|program| !program.stdin.is_empty());
+        let inputs = readers.map(|it| (stdin_file(&folder, it.index), it.stdin.clone()));
+        let inputs: Vec<(PathBuf, String)> = inputs.collect();
+        let indexes = programs.iter().map(|program| program.index);
+        // What they printed when an earlier series ran them is no longer of interest.
+        let old: Vec<usize> = indexes.filter(|_| self.series > 1).collect();
+        run_blocking(move || {
+            make_private_folders(&folder)?;
+            for index in old {
+                for file in [stdout_file(&folder, index), stderr_file(&folder, index)] {
+                    match fs::remove_file(file) {
+                        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                        Ok(()) | Err(_) => {}
+                    }
+                }
+            }
+            for (file, text) in inputs {
+                write_private(&file, &text)?;
+            }
+            JobRecord::create(path, listed)
+        })
+        .await
+    }
+
+    /// The result of a program that has ended.
+    async fn result(&self, program: &JobProgram, ended: EndedProgram) -> JobResult {
+        match ended.how {
+            Ended::Code(code) if ended.has_output => {
+                let (folder, index) = (self.folder.clone(), program.index);
+                let part = program.limits.output;
+                let read = run_blocking(move || with_output(&folder, index, code, part)).await;
+                read.unwrap_or_else(|error| {
+                    JobResult::failed(format!("what it printed cannot be read: {error}"))
+                })
+            }
+            Ended::Code(code) => JobResult::of(JobEnd::Code(code), String::new()),
+            Ended::Signal(signal) => JobResult::failed(format!("it was ended by signal {signal}")),
+            Ended::NotKept(why) => {
+                JobResult::failed(format!("what it printed could not be written: {why}"))
+            }
+            Ended::NotStarted(why) => JobResult::failed(why),
+        }
     }
 }
 
-/// How a program ended, by its records.
-fn result(attempt: &AttemptFolder, part: OutputPart) -> io::Result<JobResult> {
-    let ended = match attempt.state()? {
-        AttemptState::Ended(ended) => ended,
-        AttemptState::NotBegun
-        | AttemptState::Revoked
-        | AttemptState::Running(_)
-        | AttemptState::Vanished => {
-            kill(attempt);
-            return Ok(failed("it was killed"));
-        }
-    };
-    if let Ended::Signal(signal) = ended {
-        return Ok(failed(format!("it was ended by signal {signal}")));
-    }
-    Ok(match attempt.exit(ended)? {
-        ProcessExit::Code {
-            code,
-            stdout,
-            stderr,
-            rearmatter,
-            parts: _,
-        } => JobResult {
-            end: JobEnd::Code(code),
-            output: reported_output(code, &stdout, &stderr, part),
-            rearmatter: *rearmatter,
-        },
-        ProcessExit::Lost { why }
-        | ProcessExit::CutOff { why }
-        | ProcessExit::NotStarted { why }
-        | ProcessExit::SessionGone { why }
-        | ProcessExit::Unstartable { why } => failed(why),
+pub(super) fn has_failed(result: &JobResult) -> bool {
+    result.end != JobEnd::Code(0)
+}
+
+/// End what runs of a series. If its record cannot be read, nothing is known of it.
+async fn end(record: JobRecord) -> Progress {
+    let ended = run_blocking(move || record.end()).await;
+    ended.unwrap_or_else(|error| {
+        tracing::warn!(%error, "the record of a job cannot be read");
+        Progress::default()
+    })
+}
+
+/// The result of a program that has printed something.
+fn with_output(folder: &Path, index: usize, code: i32, part: OutputPart) -> io::Result<JobResult> {
+    let stdout = head(&stdout_file(folder, index))?;
+    let stderr = tail(&stderr_file(folder, index))?;
+    Ok(JobResult {
+        end: JobEnd::Code(code),
+        output: reported_output(code, &stdout, &stderr, part),
+        rearmatter: rearmatter_at_end(&stdout),
     })
 }
 

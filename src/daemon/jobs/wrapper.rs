@@ -1,16 +1,14 @@
 //! The wrapper processes of jobs, as the daemon sees them.
 
 use std::io::{self, ErrorKind};
-use std::os::unix::ffi::OsStrExt;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-use crate::daemon::attempt::AttemptFolder;
 use crate::daemon::blocking::run_blocking;
-use crate::daemon::job_wrapper::{END, JOB_WRAPPER};
+use crate::daemon::job_wrapper::{Answer, END, JOB_WRAPPER, Series};
 
 /// Starts wrappers. After the first batch one is always ready for the next: a start takes longer
 /// than a small program.
@@ -59,7 +57,7 @@ impl Wrappers {
 /// A wrapper that waits for programs to run. It ends when this is dropped, after the program that
 /// it runs by then.
 pub(super) struct JobWrapper {
-    folders: ChildStdin,
+    asks: ChildStdin,
     answers: BufReader<ChildStdout>,
     _process: Child,
 }
@@ -73,24 +71,27 @@ impl JobWrapper {
             .stderr(Stdio::null())
             .spawn()?;
         let pipes = process.stdin.take().zip(process.stdout.take());
-        let (folders, answers) = pipes.ok_or(ErrorKind::BrokenPipe)?;
+        let (asks, answers) = pipes.ok_or(ErrorKind::BrokenPipe)?;
         Ok(JobWrapper {
-            folders,
+            asks,
             answers: BufReader::new(answers),
             _process: process,
         })
     }
 
-    /// Have it run a program, and wait for its answer: why the program could not begin, or nothing.
-    /// An error means that the wrapper has ended.
-    pub(super) async fn run(&mut self, attempt: &AttemptFolder) -> io::Result<String> {
-        let mut folder = attempt.folder().as_os_str().as_bytes().to_vec();
-        folder.push(END);
-        self.folders.write_all(&folder).await?;
+    /// Have it run a series. An error means that the wrapper has ended.
+    pub(super) async fn begin(&mut self, series: &Series) -> io::Result<()> {
+        let mut bytes = serde_json::to_vec(series)?;
+        bytes.push(END);
+        self.asks.write_all(&bytes).await
+    }
+
+    /// Its next answer. An error means that the wrapper has ended.
+    pub(super) async fn answer(&mut self) -> io::Result<Answer> {
         let mut answer = Vec::new();
         self.answers.read_until(END, &mut answer).await?;
         match answer.pop() {
-            Some(END) => Ok(String::from_utf8_lossy(&answer).into_owned()),
+            Some(END) => serde_json::from_slice(&answer).map_err(io::Error::other),
             Some(_) | None => Err(ErrorKind::UnexpectedEof.into()),
         }
     }

@@ -1,6 +1,6 @@
 //! Hooks: before an agent's first turn in a run, after work, and when a run is complete.
 
-use super::play::{Play, from, mesh, who};
+use super::play::{Msg, Play, from, mesh, who};
 use crate::engine::{
     Effect, Event, GitJob, Job, JobEnd, JobOwner, JobPlace, JobResult, MessageNo, Phase, Step,
     Timer,
@@ -316,6 +316,148 @@ fn hooks_are_asked_for_again_by_their_number_after_a_restart() {
         ran(&mut play, &results);
         assert_eq!(play.is("dev/a"), expected);
     }
+}
+
+fn edited() -> Msg {
+    from("core/core").to("dev/a").id("t").path("t.md")
+}
+
+#[test]
+fn a_task_may_be_edited_until_its_hooks_have_run() {
+    let mut play = play(WORKTREE);
+    play.drop(edited());
+    let first = asked(&play);
+    play.drop(edited().text("better"));
+    assert_eq!(play.state.counts().refused, 0);
+    assert_eq!(play.is("dev/a"), Phase::Checking);
+    let second = asked(&play);
+    assert!(second.job > first.job, "the hooks run again");
+    // What is known of the first ones comes late.
+    let AskedJobs { owner, job, .. } = first;
+    let results = vec![code(1, "it was ended")];
+    play.happen(Event::JobsFinished {
+        owner,
+        job,
+        results,
+    });
+    assert_eq!(play.is("dev/a"), Phase::Checking);
+    ran(&mut play, &[done()]);
+    assert_eq!(play.is("dev/a"), Phase::Starting);
+    play.drop(edited().text("too late"));
+    assert_eq!(play.state.counts().refused, 1);
+    play.take_up("dev/a");
+    play.finish("dev/a", "o");
+    assert_eq!(play.step("o", "core/core"), Step::Finished);
+    assert!(play.is_complete());
+    play.all_over();
+}
+
+#[test]
+fn hooks_that_have_run_stay_valid_when_a_task_is_edited_and_criteria_are_asked_for_again() {
+    let more = format!("{WORKTREE}quality: {{evaluator: judge, preflight: true}}\n");
+    let criteria = |id: &str, says: &str| {
+        let says = serde_json::json!({ "criteria": says });
+        from("dev/judge").id(id).status("complete").says(says)
+    };
+    for judge_has_begun in [false, true] {
+        let mut play = Play::new(&[&mesh("dev", &["a", "judge"], &more)]);
+        if !judge_has_begun {
+            play.stop("dev/judge");
+        }
+        play.drop(edited());
+        ran(&mut play, &[done()]);
+        assert_eq!(play.is("dev/a"), Phase::Checking);
+        if judge_has_begun {
+            // It works in the worktree too.
+            ran(&mut play, &[done()]);
+            play.take_up("dev/judge");
+        }
+        let jobs = all_asked(&play).len();
+        play.drop(edited().text("better"));
+        assert_eq!(play.state.counts().refused, 0);
+        assert_eq!(all_asked(&play).len(), jobs, "nothing is prepared again");
+        if judge_has_begun {
+            play.drop(criteria("c1", "of the old text"));
+            play.idle("dev/judge");
+        } else {
+            play.restart_worker("dev/judge");
+            ran(&mut play, &[done()]);
+        }
+        assert_eq!(play.is("dev/a"), Phase::Checking, "of the new text");
+        play.take_up("dev/judge");
+        play.drop(criteria("c2", "of the new text"));
+        play.idle("dev/judge");
+        assert_eq!(play.is("dev/a"), Phase::Starting);
+        let kept = play.facts("t").criteria.unwrap();
+        assert_eq!(kept, "of the new text");
+        play.take_up("dev/a");
+        play.finish("dev/a", "o");
+        assert!(play.is_complete());
+        play.all_over();
+    }
+}
+
+#[test]
+fn an_edit_while_hooks_run_may_change_recipient_and_feature() {
+    let mut play = play(WORKTREE);
+    play.drop(edited());
+    play.drop(edited().to("dev/b"));
+    assert_eq!(
+        (play.is("dev/a"), play.is("dev/b")),
+        (Phase::Idle, Phase::Checking)
+    );
+    ran(&mut play, &[done()]);
+    play.take_up("dev/b");
+    play.finish("dev/b", "o");
+    play.all_over();
+
+    let mut play = self::play(WORKTREE);
+    play.drop(edited());
+    let feature = "login".parse().unwrap();
+    play.drop(edited().with(|envelope| envelope.feature = Some(feature)));
+    assert_eq!(asked(&play).place.feature.unwrap().as_str(), "login");
+    ran(&mut play, &[done()]);
+    assert_eq!(play.is("dev/a"), Phase::Starting);
+}
+
+#[test]
+fn a_task_may_be_edited_while_its_failed_hooks_wait_for_another_attempt() {
+    let mut play = play(WORKTREE);
+    play.drop(edited());
+    ran(&mut play, &[code(1, "no")]);
+    assert_eq!(play.is("dev/a"), Phase::Backoff);
+    play.drop(edited().text("better"));
+    assert_eq!(play.state.counts().refused, 0);
+    assert_eq!(play.is("dev/a"), Phase::Backoff);
+    play.until(|timer| matches!(timer, Timer::State(_)));
+    ran(&mut play, &[done()]);
+    play.take_up("dev/a");
+    play.finish("dev/a", "o");
+    play.all_over();
+}
+
+#[test]
+fn an_edit_of_a_batch_that_waits_for_its_hooks_leaves_the_rest_and_the_order() {
+    let mesh = "mesh: dev\nworktree: true\nagents: [{name: a, prompt: x, batch: true}]\n";
+    let mut play = Play::new(&[mesh]);
+    let task = |id: &str| {
+        let feature = "login".parse().unwrap();
+        let path = format!("{id}.md");
+        let msg = from("core/core").to("dev/a").id(id).path(&path);
+        msg.with(|envelope| envelope.feature = Some(feature))
+    };
+    play.stop("dev/a");
+    play.drop(task("t1"));
+    play.drop(task("t2"));
+    play.restart_worker("dev/a");
+    assert_eq!(play.is("dev/a"), Phase::Checking);
+    play.drop(task("t1").text("better"));
+    assert_eq!(play.state.counts().refused, 0);
+    ran(&mut play, &[done()]);
+    play.take_up("dev/a");
+    assert_eq!(play.given("dev/a"), ["t1", "t2"]);
+    play.finish("dev/a", "o");
+    play.all_over();
 }
 
 #[test]
