@@ -238,7 +238,8 @@ class H(BaseHTTPRequestHandler):
         try: time.sleep(float(open(os.path.join(os.path.dirname(LOG) or ".", "slow")).read()))
         except (OSError, ValueError): pass
         beside = os.path.dirname(LOG) or "."
-        while os.path.exists(os.path.join(beside, "hold")):
+        sums_up = "summarize this partial conversation" in system(b)   # aider, before it asks what it was told
+        while os.path.exists(os.path.join(beside, "hold")) and not sums_up:
             open(os.path.join(beside, "held"), "w").close()
             time.sleep(0.05)
         with LOCK, open(LOG, "a") as f:

@@ -2,8 +2,8 @@
 """What hooks cost an agent, and what ten idle agents cost tx.
 
 Usage: measure.py TX hook             `tx hook`, 200 calls with a daemon and 200 without, and the CPU of one call
-       measure.py TX idle [LAB]       CPU of the daemon in 60 s, and how often it woke up, with ten idle `command`
-                                      panes and, with a LAB, with five idle claudes and five idle codexes
+       measure.py TX idle [LAB]       CPU of the daemon in 60 s with ten idle `command` panes and, with a LAB,
+                                      with five idle claudes and five idle codexes
 """
 import json, os, socket, subprocess, sys, tempfile, time
 
@@ -73,19 +73,13 @@ def hook():
 def cpu(project, label):
     pid = json.loads(project.tx("status", "--json"))["daemon"]["pid"]
     def used():
-        """The CPU of all its threads so far, in ms, and how often those that live have waited for something."""
+        """The CPU of all its threads so far, in ms."""
         fields = open("/proc/%d/stat" % pid).read().rsplit(")", 1)[1].split()
-        ticks = int(fields[11]) + int(fields[12])
-        waited = 0
-        for task in os.listdir("/proc/%d/task" % pid):
-            status = open("/proc/%d/task/%s/status" % (pid, task)).read()
-            waited += int(status.split("\nvoluntary_ctxt_switches:")[1].split()[0])
-        return ticks * 1000 // os.sysconf("SC_CLK_TCK"), waited
+        return (int(fields[11]) + int(fields[12])) * 1000 // os.sysconf("SC_CLK_TCK")
     time.sleep(5)
     before = used()
     time.sleep(60)
-    after = used()
-    print("%-24s %d ms of CPU in 60 s, woken %d times" % (label, after[0] - before[0], after[1] - before[1]))
+    print("%-24s %d ms of CPU in 60 s" % (label, used() - before))
 
 
 def idle(lab):
