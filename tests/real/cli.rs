@@ -108,15 +108,19 @@ pub(crate) fn naming(what: &Path) -> Vec<i32> {
 }
 
 impl Team {
-    /// What the model was asked by this CLI. aider gives it no tools.
+    /// What the model was asked by this CLI. aider gives it no tools, and has it sum up what was
+    /// before as well.
     pub(crate) fn asked(&self, cli: &str) -> Vec<Value> {
         if cli != "aider" {
             return self.lab.requests();
         }
         let log = fs::read_to_string(self.lab.path("model.jsonl")).unwrap_or_default();
         let all = log.lines().map(|line| serde_json::from_str(line).unwrap());
-        all.filter(|request: &Value| request["turns"].is_array())
-            .collect()
+        all.filter(|request: &Value| {
+            let system = request["system"].as_str().unwrap_or_default();
+            request["turns"].is_array() && !system.contains("summarize this partial conversation")
+        })
+        .collect()
     }
 
     /// How often a turn was begun with a text that has this in it.

@@ -29,7 +29,8 @@ Each request is logged to LOG as one JSON line (path, user texts, tool names).
 The next answer to codex that is a text has used as many tokens as a file `tokens` beside LOG says: so codex compacts.
 Every answer to gemini has used as many: it gives up a compression that makes a conversation longer than that.
 Every answer waits for the seconds in a file `slow` beside LOG, if there is one: for what no prompt scripts (/compact).
-Then it waits for as long as there is a file `hold` beside LOG: so a test kills a client in the middle of its turn.
+Then it waits for as long as there is a file `hold` beside LOG, and makes a file `held`: so a test kills a client in the
+middle of its turn.
 Usage: fake_model.py PORT LOG
 """
 import json, os, re, sys, threading, time, uuid
@@ -236,7 +237,11 @@ class H(BaseHTTPRequestHandler):
         act = decide(kind, b)
         try: time.sleep(float(open(os.path.join(os.path.dirname(LOG) or ".", "slow")).read()))
         except (OSError, ValueError): pass
-        while os.path.exists(os.path.join(os.path.dirname(LOG) or ".", "hold")): time.sleep(0.05)
+        beside = os.path.dirname(LOG) or "."
+        sums_up = "summarize this partial conversation" in system(b)   # aider, before it asks what it was told
+        while os.path.exists(os.path.join(beside, "hold")) and not sums_up:
+            open(os.path.join(beside, "held"), "w").close()
+            time.sleep(0.05)
         with LOCK, open(LOG, "a") as f:
             f.write(json.dumps({"t": time.time(), "post": p, "kind": kind, "model": b.get("model"), "stream": b.get("stream"),
                                 "system": system(b)[-20000:],

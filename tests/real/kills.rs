@@ -158,33 +158,28 @@ fn an_agent_goes_on_when_everything_was_killed_at_once() {
     });
 }
 
-/// Give it a task, and kill something in the middle of it: the model answers no more before that.
+/// Give it a task, and kill something in the middle of it: while the model has a request of it, and
+/// does not answer before that.
 fn cut_off(team: &Team, cli: &str, [headline, outcome]: [&str; 2], kill: impl FnOnce()) {
-    let (slow, hold) = (team.lab.path("slow"), team.lab.path("hold"));
+    let [slow, hold, held] = ["slow", "hold", "held"].map(|name| team.lab.path(name));
+    let _ = fs::remove_file(&held);
     let before = team.asked(cli).len();
-    if cli == "aider" {
-        // It asks its model once, which is not logged before it answers.
-        fs::write(&hold, "").unwrap();
-    } else {
-        fs::write(&slow, "5").unwrap();
-    }
+    // aider asks its model once in a turn. The others do so for each tool.
+    let is_first = cli == "aider";
+    fs::write(if is_first { &hold } else { &slow }, "5").unwrap();
     team.give(headline, &team.outcome(cli, outcome));
-    wait_for("the middle of its turn", || {
-        if cli == "aider" {
-            let run = fs::read_dir(team.lab.project().join(".ai/tx/run")).unwrap();
-            let mut files = run.flatten().map(|entry| entry.path());
-            let history = files.find(|file| file.extension().is_some_and(|e| e == "md"))?;
-            let history = fs::read_to_string(history).ok()?;
-            return history.contains(headline).then_some(());
-        }
-        (team.asked(cli).len() > before).then_some(())
-    });
-    fs::write(&hold, "").unwrap();
-    // The next request is on its way.
-    std::thread::sleep(Duration::from_secs(1));
+    if !is_first {
+        wait_for("its first tool", || {
+            (team.asked(cli).len() > before).then_some(())
+        });
+        fs::write(&hold, "").unwrap();
+        fs::remove_file(slow).unwrap();
+    }
+    wait_for("the middle of its turn", || held.exists().then_some(()));
     kill();
-    let _ = fs::remove_file(slow);
-    fs::remove_file(hold).unwrap();
+    for file in [hold, held] {
+        fs::remove_file(file).unwrap();
+    }
 }
 
 /// The others, killed at each moment in one conversation.
@@ -208,7 +203,7 @@ fn killed(cli @ (name, mode): Cli) {
     let killed = || kill(team.pids(name));
     cut_off(&team, name, ["a slow task", "slow"], killed);
     ends("slow");
-    // What the killed process had asked may be logged last: it is logged with its answer.
+    // What the killed process had asked may be logged last: it is logged when it is let go.
     let again = match name {
         "aider" => "a slow task",
         _ => "You were cut off",
@@ -219,9 +214,8 @@ fn killed(cli @ (name, mode): Cli) {
     let resumed = resumed.unwrap_or_else(|| panic!("{what}: it was not told"));
     assert!(resumed.contains("a known task"), "{what}: {resumed}");
     once("a known task");
-    // Once before, unless aider had not asked its model yet, and once again as a second try.
-    let tries = team.begun(name, "a slow task");
-    assert!(tries == 2 || name == "aider", "{what}: {tries}");
+    // Once before, and once again as a second try.
+    assert_eq!(team.begun(name, "a slow task"), 2, "{what}");
     drop(case);
     if mode == "pane" {
         let _case = Case::of(name, mode, "kill -9 of the CLI while idle");
@@ -242,17 +236,13 @@ fn killed(cli @ (name, mode): Cli) {
     cut_off(&team, name, ["a fourth task", "fourth"], killed);
     ends("fourth");
     let tries = team.begun(name, "a fourth task");
-    assert!(
-        (1..=2).contains(&tries) || name == "aider",
-        "{what}: {tries}"
-    );
+    assert!((1..=2).contains(&tries), "{what}: {tries}");
     drop(case);
     let _case = Case::of(name, mode, "kill -9 of everything at once");
     let killed = || team.kill_everything();
     cut_off(&team, name, ["a fifth task", "fifth"], killed);
     ends("fifth");
-    let tries = team.begun(name, "a fifth task");
-    assert!(tries == 2 || name == "aider", "{what}: {tries}");
+    assert_eq!(team.begun(name, "a fifth task"), 2, "{what}");
     // aider has summed up what was before.
     let last = team.asked(name).pop().unwrap().to_string();
     assert!(last.contains("a fourth task"), "{what}: {last}");

@@ -27,7 +27,7 @@ NEVER = [
     ("a limit with a reset*", "claude pane"), ("a limit with a reset*", "[gop]*"), ("a limit with a reset*", "aider *"),
     ("a refused tool with exit 0*", "*"),
     ("a budget of tokens*", "gemini pane"), ("a budget of tokens*", "pi pane"),
-    ("tx init *", "[co]* turn"), ("tx init *", "[gpa]* pane"),
+    ("tx init *", "c* turn"),
 ]
 results, page = sys.argv[1:]
 lines = [line.rstrip("\n").split("\t") for line in open(results)]

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What hooks cost an agent, and what ten idle agents cost tx.
 
-Usage: measure.py TX hook             `tx hook`, 200 calls with a daemon and 200 without
-       measure.py TX idle [LAB]       CPU of the daemon in 60 s, and how often it woke up, with ten idle `command`
-                                      panes and, with a LAB, with five idle claudes and five idle codexes
+Usage: measure.py TX hook             `tx hook`, 200 calls with a daemon and 200 without, and the CPU of one call
+       measure.py TX idle [LAB]       CPU of the daemon in 60 s with ten idle `command` panes and, with a LAB,
+                                      with five idle claudes and five idle codexes
 """
 import json, os, socket, subprocess, sys, tempfile, time
 
@@ -53,42 +53,33 @@ def hook():
     project.wait("working")
     env = dict(os.environ, TX_ROOT=project.root, TX_AGENT="team/a", TX_ATTEMPT=project.root + "/.ai/tx/run/team/a/1")
     call = json.dumps({"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "tx: read x and do it"})
-    def times():
-        taken = []
+    def times(program):
+        taken, before = [], os.times()
         for _ in range(200):
             begun = time.perf_counter()
-            subprocess.run([TX, "hook"], input=call, text=True, env=env, check=True, cwd=project.root)
+            subprocess.run(program, input=call, text=True, env=env, check=True, cwd=project.root)
             taken.append((time.perf_counter() - begun) * 1000)
         taken.sort()
-        return "p50 %.1f ms, p99 %.1f ms" % (taken[100], taken[197])
-    bare = []
-    for _ in range(200):
-        begun = time.perf_counter()
-        subprocess.run(["/bin/true"], input=call, text=True, env=env)
-        bare.append((time.perf_counter() - begun) * 1000)
-    bare.sort()
-    print("/bin/true:           p50 %.1f ms, p99 %.1f ms" % (bare[100], bare[197]))
-    print("with a daemon:      ", times())
+        after = os.times()
+        used = after.children_user + after.children_system - before.children_user - before.children_system
+        return "p50 %.1f ms, p99 %.1f ms; CPU %.1f ms" % (taken[100], taken[197], used * 5)
+    print("/bin/true:          ", times(["/bin/true"]))
+    print("with a daemon:      ", times([TX, "hook"]))
     project.tx("stop")
-    print("without a daemon:   ", times())
+    print("without a daemon:   ", times([TX, "hook"]))
     project.end()
 
 
 def cpu(project, label):
     pid = json.loads(project.tx("status", "--json"))["daemon"]["pid"]
     def used():
-        """The CPU of its threads in ms, and how often they have waited for something."""
-        ran = waited = 0
-        for task in os.listdir("/proc/%d/task" % pid):
-            ran += int(open("/proc/%d/task/%s/schedstat" % (pid, task)).read().split()[0]) / 1e6
-            status = open("/proc/%d/task/%s/status" % (pid, task)).read()
-            waited += int(status.split("\nvoluntary_ctxt_switches:")[1].split()[0])
-        return ran, waited
+        """The CPU of all its threads so far, in ms."""
+        fields = open("/proc/%d/stat" % pid).read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) * 1000 // os.sysconf("SC_CLK_TCK")
     time.sleep(5)
     before = used()
     time.sleep(60)
-    after = used()
-    print("%-24s %.1f ms of CPU in 60 s, woken %d times" % (label, after[0] - before[0], after[1] - before[1]))
+    print("%-24s %d ms of CPU in 60 s" % (label, used() - before))
 
 
 def idle(lab):
