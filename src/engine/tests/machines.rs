@@ -686,3 +686,34 @@ fn parts_are_expected_only_before_an_ensemble() {
         ("build", "")
     );
 }
+
+#[test]
+fn the_last_agent_that_has_the_task_already_gets_it_once() {
+    let mut play = stage("initial: done\nstates:\n  done: {agents: [x]}\n");
+    play.task("dev,dev/x", "t");
+    play.take_up("dev/x");
+    assert_eq!(play.given("dev/x"), ["t"]);
+    play.finish("dev/x", "o");
+    assert_eq!(play.is("dev/x"), Phase::Idle);
+    assert!(is_over(&play));
+    play.all_over();
+}
+
+#[test]
+fn an_author_is_told_that_its_recipient_is_not_read() {
+    for (to, read) in [
+        ("dev", true),
+        ("dev/dispatch", true),
+        ("dev/x", false),
+        ("x", false),
+        ("ops/dispatch", false),
+    ] {
+        let mut play = Play::new(&[&workflow(TWO), &named_workflow("ops", TWO)]);
+        play.task("dev", "t");
+        play.take_up("dev/a");
+        play.drop(from("dev/a").to(to).id("o").status("complete"));
+        assert!(play.facts("o").refused.is_none());
+        let told = play.told("dev/a").contains("is not read");
+        assert_eq!(told, !read, "{to}");
+    }
+}
