@@ -717,3 +717,21 @@ fn an_author_is_told_that_its_recipient_is_not_read() {
         assert_eq!(told, !read, "{to}");
     }
 }
+
+#[test]
+fn what_a_variable_holds_stays_until_its_machine_ends() {
+    let check = "check}}\n  check: {agents: [a], exit: {default: done}}";
+    let fsm = ENSEMBLE.replace(
+        "build: {agents: [x], exit: {default: done}}",
+        &format!("build: {{agents: [x], exit: {{default: {check}"),
+    );
+    let mut play = begun(&fsm);
+    completes(&mut play, "dev/a", "o");
+    completes(&mut play, "dev/b", "rb");
+    completes(&mut play, "dev/c", "rc");
+    completes(&mut play, "dev/x", "ox");
+    assert_eq!(at(&play), "check");
+    assert_eq!(variable(&play, "found"), "rb rc");
+    completes(&mut play, "dev/a", "end");
+    play.all_over();
+}
