@@ -16,10 +16,12 @@ import bisect
 import concurrent.futures
 import hashlib
 import json
+import math
 import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -432,7 +434,9 @@ def build(changes):
         changes = [c for c in changes if c.name not in known]
     while True:
         generate(changes)
-        done, messages = cargo("check", "--locked", "--lib", "--profile", "test")
+        path, done, messages = program("--lib")
+        if path:
+            return path, changes, unviable
         arms = {c.number for c in changes if c.genre == "MatchArm"}
         bad = {}
         for message in messages:
@@ -449,35 +453,41 @@ def build(changes):
                 if place >= 0:
                     bad.setdefault(marks[place][1], error["message"])
         if not bad:
-            if done.returncode:
-                sys.exit(done.stderr[-4000:] + json.dumps(messages[-3:])[:4000])
-            break
+            sys.exit(done.stderr[-4000:] + json.dumps(messages[-3:])[:4000])
         print(f"{len(bad)} changes do not compile", flush=True)
         unviable += [(c, bad[c.number]) for c in changes if c.number in bad]
         changes = [c for c in changes if c.number not in bad]
         left_out.write_text("".join(f"{c.name}\t{why.replace(chr(10), ' ')}\n" for c, why in unviable))
-    return program("--lib"), changes, unviable
 
 
-def program(*which):
-    """The path of a test program of the copy."""
-    done, messages = cargo("test", "--locked", "--no-run", *which)
-    if done.returncode:
+def simulation():
+    path, done, messages = program("--test", "sim")
+    if not path:
         errors = [m["message"]["rendered"] for m in messages if m["reason"] == "compiler-message" and m["message"]["level"] == "error"]
         sys.exit("\n".join(errors) + done.stderr[-4000:])
-    artifacts = [m for m in messages if m["reason"] == "compiler-artifact" and m["profile"]["test"]]
-    [path] = [m["executable"] for m in artifacts if m["executable"]]
     return path
 
 
+def program(*which):
+    """The path of a test program of the copy, if it compiles."""
+    done, messages = cargo("test", "--locked", "--no-run", *which)
+    if done.returncode:
+        return None, done, messages
+    artifacts = [m for m in messages if m["reason"] == "compiler-artifact" and m["profile"]["test"]]
+    [path] = [m["executable"] for m in artifacts if m["executable"]]
+    return path, done, messages
+
+
 def run(program, number, tests, seconds, **variables):
-    """The first test that fails with a change, `timeout`, or nothing."""
+    """The first test that fails with a change, `timeout`, or nothing. The seconds are of the
+    processor, so that a busy machine ends nothing that works."""
     variables |= {"TX_MUTANT": str(number), "RUSTC_BOOTSTRAP": "1", "RUST_BACKTRACE": "0"}
     environment = os.environ | variables
-    command = ["timeout", "--kill-after=1", str(seconds), "bash", "-c", 'ulimit -v 6000000; exec "$0" "$@"', program]
+    limits = f'ulimit -v 3000000 -t {seconds}; exec "$0" "$@"'
+    command = ["timeout", "--kill-after=1", str(60 + 20 * seconds), "bash", "-c", limits, program]
     command += ["-Zunstable-options", "--fail-fast", "--test-threads=1", "--exact", *tests]
     done = subprocess.run(command, cwd=COPY, env=environment, capture_output=True, text=True, errors="replace")
-    if done.returncode in (124, 137):
+    if done.returncode in (124, -signal.SIGXCPU, 128 + signal.SIGXCPU, -signal.SIGKILL, 128 + signal.SIGKILL):
         return "timeout"
     if done.returncode == 0:
         return None
@@ -511,7 +521,7 @@ def tried(program, number, covering, times):
     slow = [test for test in covering[6:] if times[test] > 1]
     for tests in (covering[:6], quick, slow):
         if tests:
-            by = run(program, number, tests, min(300, 20 + 10 * sum(times[test] for test in tests)))
+            by = run(program, number, tests, math.ceil(2 + 3 * sum(times[test] for test in tests)))
             if by:
                 return by
     return "survived"
@@ -533,7 +543,7 @@ def try_all(program, numbers, which, named, results):
         covering = sorted(by_change.get(number, []), key=lambda t: (t != named.get(number), times[t] > 1, width[t]))
         return number, tried(program, number, covering, times), len(covering)
 
-    with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("TX_MUTANTS_JOBS", "2"))) as pool, results.open("a") as out:
+    with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("TX_MUTANTS_JOBS", str(os.cpu_count())))) as pool, results.open("a") as out:
         for number, by, count in pool.map(one, todo):
             known[number] = by
             out.write(f"{number}\t{by}\t{count}\n")
@@ -575,7 +585,7 @@ def try_rules(program_, names, named):
     known = try_all(program_, [n for n in names if n not in typing], ["engine::", "pane::"], named, WORK / "results.tsv")
     missed = [number for number, by in known.items() if by in MISSED]
     if typing or missed:
-        sim = program("--test", "sim")
+        sim = simulation()
         known |= lives(sim, typing, TYPING, 1000, WORK / "typing.tsv")
         known |= lives(sim, missed, PROMISES, 40, WORK / "lives.tsv")
     print("| patch | caught by |\n|---|---|")
@@ -592,7 +602,7 @@ def try_engine(program_, names):
     known |= try_all(program_, missed, ["--skip", "engine::"], {}, WORK / "library.tsv")
     missed = [number for number in names if known[number] in MISSED]
     if missed:
-        known |= lives(program("--test", "sim"), missed, PROMISES, 20, WORK / "lives.tsv")
+        known |= lives(simulation(), missed, PROMISES, 20, WORK / "lives.tsv")
     counts = {}
     for number, name in names.items():
         by = known[number]

@@ -379,11 +379,7 @@ impl State {
     }
 
     /// The timeout of an ask has passed.
-    pub(super) fn ask_due(&mut self, number: MessageNo, asked: &Address, due: i64) {
-        let ask = self.asks.get(number, asked);
-        if ask.and_then(|ask| ask.due) != Some(due) || self.at < due {
-            return;
-        }
+    pub(super) fn ask_due(&mut self, number: MessageNo, asked: &Address) {
         let silent = self.workers.get(asked).is_some_and(|worker| worker.silent);
         let body = match silent {
             true => format!(
@@ -397,12 +393,8 @@ impl State {
     }
 
     /// The human did not answer in time: the default is the answer.
-    pub(super) fn ask_expires(&mut self, number: MessageNo, due: i64) {
+    pub(super) fn ask_expires(&mut self, number: MessageNo) {
         let core = Address::core();
-        let ask = self.asks.get(number, &core);
-        if ask.and_then(|ask| ask.due) != Some(due) || self.at < due {
-            return;
-        }
         let envelope = self.messages.envelope(number);
         match envelope.and_then(|envelope| envelope.default.clone()) {
             Some(default) => {

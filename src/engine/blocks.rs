@@ -465,16 +465,11 @@ impl State {
     }
 
     /// The time of a member is over. Its turn is ended and its work parked.
-    pub(super) fn member_due(&mut self, block: MessageNo, index: u32, due: i64) {
-        let place = usize::try_from(index).unwrap_or(usize::MAX);
+    pub(super) fn member_due(&mut self, block: MessageNo, index: u32) {
         let Some(fan_out) = self.fan_outs.get(block) else {
             return;
         };
         let time = fan_out.rules.time.unwrap_or_default();
-        let member = fan_out.members.get(place);
-        if member.and_then(|member| member.due) != Some(due) || self.at < due {
-            return;
-        }
         let has_it = |worker: &&Address| {
             let worker = self.workers.get(worker);
             let work = worker.and_then(|worker| worker.status.work());

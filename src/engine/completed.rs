@@ -265,11 +265,7 @@ impl State {
     }
 
     /// The jobs of a complete run have timed out.
-    pub(super) fn completed_due(&mut self, number: MessageNo, due: i64) {
-        let known = self.completed_runs.runs.get(&number);
-        if known.is_none_or(|run| run.due != Some(due)) || self.at < due {
-            return;
-        }
+    pub(super) fn completed_due(&mut self, number: MessageNo) {
         if let Some(run) = self.take_completed(number) {
             for hook in &run.hooks {
                 self.hook_failed(number, hook, "it took too long");

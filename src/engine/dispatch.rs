@@ -108,13 +108,10 @@ impl State {
             let over = self.over_budget(to, item.messages.iter().copied());
             over.is_some() && !item.granted
         };
-        let judges = |item: &Item| item.verdict.is_some();
-        let is_member = |item: &Item| item.place.as_ref().is_some_and(|p| p.member().is_some());
-        let is_stage = |item: &Item| item.place.as_ref().is_some_and(|p| p.stage().is_some());
-        let alone = |item: &Item| judges(item) || is_member(item) || is_stage(item);
+        // Evaluations, stages, members and joined results are delivered alone.
+        let alone = |item: &Item| item.verdict.is_some() || item.place.is_some();
         !alone(first)
             && !alone(other)
-            && first.place == other.place
             && over(first) == over(other)
             && overrides(first).unwrap_or_default() == overrides(other).unwrap_or_default()
     }

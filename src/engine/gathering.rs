@@ -99,9 +99,9 @@ impl State {
     }
 
     /// The job of a block has timed out.
-    pub(super) fn gathering_due(&mut self, block: MessageNo, due: i64) {
+    pub(super) fn gathering_due(&mut self, block: MessageNo) {
         let gathers = self.fan_outs.get(block).and_then(FanOut::gathers);
-        if let Some((job, _)) = gathers.filter(|(_, set)| *set == due && self.at >= due) {
+        if let Some((job, _)) = gathers {
             self.gathering_failed(block, job, "it takes too long");
         }
     }

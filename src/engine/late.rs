@@ -59,16 +59,7 @@ impl State {
     }
 
     /// The check of a late outcome has timed out.
-    pub(super) fn late_check_due(&mut self, who: &Address, job: u32, due: i64) {
-        let all = self
-            .workers
-            .get(who)
-            .into_iter()
-            .flat_map(|worker| &worker.late);
-        let mut meant = all.filter(|late| late.job == job && late.due == due);
-        if meant.next().is_none() || self.at < due {
-            return;
-        }
+    pub(super) fn late_check_due(&mut self, who: &Address, job: u32) {
         self.touch_agent(who);
         if let Some(mut late) = self.take_late(who, job) {
             self.withdraw_evaluations(who, &late.round);

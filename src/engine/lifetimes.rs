@@ -25,9 +25,7 @@ impl State {
 
     /// The idle timeout of a pane has passed.
     pub(super) fn idle_due(&mut self, who: &Address, due: i64) {
-        let at = self.at;
-        let worker = self.workers.get_mut(who);
-        let Some(worker) = worker.filter(|worker| worker.idle == Some(due) && at >= due) else {
+        let Some(worker) = self.workers.get_mut(who) else {
             return;
         };
         worker.idle = None;

@@ -126,7 +126,7 @@ impl State {
     fn message_lost(&self, held: &OpenMessage) -> Option<Broken> {
         let facts = &held.facts;
         let number = facts.number;
-        let run_goes_on = facts.run == Some(number) && self.runs.contains(number);
+        let run_goes_on = self.runs.contains(number);
         if facts.is_over() && !run_goes_on && !self.is_kept(number) {
             return broken(1, format!("`{}` is over, and has not left", facts.id));
         }

@@ -111,12 +111,12 @@ impl State {
     }
 
     /// A worker's deadline timer has fired.
-    pub(super) fn state_due(&mut self, who: &Address, due: i64) {
+    pub(super) fn state_due(&mut self, who: &Address, is_due: bool) {
         let Some(worker) = self.workers.get(who) else {
             return;
         };
         let from = worker.status.is();
-        let by = match worker.due == Some(due) && self.at >= due {
+        let by = match is_due {
             true => decide(from, Signal::Due),
             false => Transition::NotDue,
         };

@@ -36,6 +36,7 @@ mod play;
 mod pools;
 mod preflight;
 mod preview;
+mod promises;
 mod records;
 mod recovery;
 mod routing;

@@ -1,5 +1,5 @@
 //! The queue of timers, and what happens when one fires. The time of each timer is stored with
-//! its owner; a timer whose owner has another time is ignored.
+//! its owner too; a timer that is not set, or set for another time, is ignored.
 
 use std::collections::BTreeSet;
 
@@ -32,6 +32,10 @@ impl Timers {
         self.0.first().cloned()
     }
 
+    fn is_set(&self, timer: &Timer, due: i64) -> bool {
+        self.0.contains(&(due, timer.clone()))
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -43,20 +47,27 @@ pub const PAUSED: &str =
 
 impl State {
     pub(super) fn timer_fired(&mut self, timer: Timer, due: i64) {
+        let is_due = self.timers.is_set(&timer, due) && due <= self.at;
+        if let Timer::State(who) = &timer {
+            // The table has a transition for what is not due.
+            return self.state_due(who, is_due);
+        }
+        if !is_due {
+            return;
+        }
         match timer {
-            Timer::State(who) => self.state_due(&who, due),
             Timer::Pause(who) => self.pause(&who, due),
             Timer::Silence(who) => self.silent(&who, due),
-            Timer::Ask(number, asked) => self.ask_due(number, &asked, due),
-            Timer::Expires(number) => self.ask_expires(number, due),
-            Timer::Check(who, job) => self.late_check_due(&who, job, due),
-            Timer::Member(block, index) => self.member_due(block, index, due),
+            Timer::Ask(number, asked) => self.ask_due(number, &asked),
+            Timer::Expires(number) => self.ask_expires(number),
+            Timer::Check(who, job) => self.late_check_due(&who, job),
+            Timer::Member(block, index) => self.member_due(block, index),
             Timer::Idle(who) => self.idle_due(&who, due),
-            Timer::Job(JobOwner::Block(block)) => self.gathering_due(block, due),
-            Timer::Job(JobOwner::Machine(id)) => self.machine_due(&id, due),
-            Timer::Job(JobOwner::Run(run)) => self.completed_due(run, due),
+            Timer::Job(JobOwner::Block(block)) => self.gathering_due(block),
+            Timer::Job(JobOwner::Machine(id)) => self.machine_due(&id),
+            Timer::Job(JobOwner::Run(run)) => self.completed_due(run),
             // The jobs of a worker use the deadline of its state.
-            Timer::Job(JobOwner::Worker(_)) => {}
+            Timer::Job(JobOwner::Worker(_)) | Timer::State(_) => {}
         }
     }
 
@@ -114,9 +125,6 @@ impl State {
         let Some(worker) = self.workers.get_mut(who) else {
             return;
         };
-        if worker.pause != Some(due) || self.at < due {
-            return;
-        }
         worker.pause = None;
         let asks = !worker.asking.is_empty() && worker.status.is() == Phase::Working;
         let pane = worker.pane(who);
@@ -134,9 +142,6 @@ impl State {
         let Some(worker) = self.workers.get_mut(who) else {
             return;
         };
-        if worker.silence != Some(due) || self.at < due {
-            return;
-        }
         let next = Some(self.at + SILENCE);
         worker.silence = next;
         // A worker that shows a dialog is expected to be silent.

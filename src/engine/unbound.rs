@@ -54,13 +54,8 @@ impl UnboundFiles {
         self.0.is_empty()
     }
 
-    /// Add a file, or replace the one with the same path.
     fn add(&mut self, unbound: Unbound) {
-        let path = unbound.file.path().to_owned();
-        match self.0.iter_mut().find(|known| known.file.path() == path) {
-            Some(known) => *known = unbound,
-            None => self.0.push(unbound),
-        }
+        self.0.push(unbound);
     }
 
     fn has(&self, path: &str, hash: &str) -> bool {
@@ -81,7 +76,7 @@ impl UnboundFiles {
         Some(self.0.remove(place))
     }
 
-    /// Drop the file at a path, because its new version has a known author.
+    /// Drop the file at a path, because a new version of it has come.
     fn forget(&mut self, path: &str) {
         self.0.retain(|unbound| unbound.file.path() != path);
     }

@@ -4,9 +4,7 @@ use std::borrow::Cow;
 
 use super::change::StateChange;
 use super::{ChangePoint, Machine, MachineEnd, MachineId, MachinePhase, StateWork};
-use crate::engine::event::Timer;
 use crate::engine::fanout::{BlockPhase, BlockRules, FanOut, MemberProgress};
-use crate::engine::jobs::JobOwner;
 use crate::engine::message_record::{MessageNo, MessageRecord, Step};
 use crate::engine::notes::Note;
 use crate::engine::state::State;
@@ -356,12 +354,6 @@ impl State {
     /// End a machine and release its messages.
     pub(super) fn end_machine(&mut self, id: &MachineId, machine: Machine, dropped: bool) {
         self.machines.remove(id);
-        if let MachinePhase::Moving(change) = &machine.phase
-            && change.job > 0
-        {
-            let timer = Timer::Job(JobOwner::Machine(id.clone()));
-            self.timers.change(timer, Some(change.due), None);
-        }
         if let Some(held) = self.messages.get_mut(id.begun) {
             held.facts.machines.push(MachineEnd {
                 mesh: id.mesh.clone(),

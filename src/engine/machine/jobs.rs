@@ -132,15 +132,8 @@ impl State {
     }
 
     /// The jobs of a machine have timed out.
-    pub(in crate::engine) fn machine_due(&mut self, id: &MachineId, due: i64) {
-        let is_due = self
-            .machines
-            .get(id)
-            .is_some_and(|machine| match &machine.phase {
-                MachinePhase::Moving(change) => change.due == due && self.at >= due,
-                MachinePhase::Waiting(_) | MachinePhase::Parked { .. } => false,
-            });
-        if is_due && let Some((machine, change)) = self.take_moving(id) {
+    pub(in crate::engine) fn machine_due(&mut self, id: &MachineId) {
+        if let Some((machine, change)) = self.take_moving(id) {
             self.job_error(id, machine, change, "it took too long");
         }
     }

@@ -1,7 +1,7 @@
 //! What is accepted: addresses, ids, edits, duplicates, refusals.
 
 use super::play::{Play, from, mesh, who};
-use crate::engine::{KindRow, Phase, Step};
+use crate::engine::{Event, KindRow, MessageRecord, Phase, Rejected, Step};
 use crate::model::Kind;
 
 #[test]
@@ -361,4 +361,37 @@ fn a_path_whose_edit_came_too_late_may_carry_another_message() {
     assert_eq!(play.given("dev/a"), ["you still owe something"]);
     play.finish("dev/a", "o1");
     play.all_over();
+}
+
+#[test]
+fn a_refused_file_that_is_seen_again_is_nothing_new() {
+    let mut play = Play::team(&["a"]);
+    let refused = |hash: &str, known: &[MessageRecord]| {
+        Event::Rejected(Box::new(Rejected {
+            path: "x.md".into(),
+            hash: hash.into(),
+            author: None,
+            report: "TX0101: there is no `to`".into(),
+            known: known.to_vec(),
+            unsigned: None,
+        }))
+    };
+    play.happen(refused("1", &[]));
+    let known: Vec<MessageRecord> = play.left.values().cloned().collect();
+    let told = |play: &Play| play.core_has().len();
+    assert_eq!(told(&play), 1);
+    play.happen(refused("1", &known));
+    let counts = play.state.counts();
+    assert_eq!((told(&play), counts.refused, counts.duplicates), (1, 1, 1));
+    play.happen(refused("2", &known));
+    let counts = play.state.counts();
+    assert_eq!((told(&play), counts.refused, counts.duplicates), (2, 2, 1));
+}
+
+#[test]
+fn an_update_for_nobody_is_refused() {
+    let mut play = Play::team(&["a"]);
+    play.drop(from("dev/a").id("n").kind(Kind::Update));
+    let why = play.facts("n").refused.unwrap();
+    assert!(why.contains("there is nobody that it could go to"), "{why}");
 }

@@ -3,8 +3,9 @@
 use serde_json::json;
 
 use super::play::{Play, from, mesh, who};
+use crate::engine::gates::{verdict as verdict_of, wrong_with};
 use crate::engine::{Effect, Event, Job, JobEnd, JobOwner, JobResult, Phase, Step, Timer};
-use crate::model::{GateVerdict, Kind};
+use crate::model::{Evaluation, GateVerdict, Kind, Rearmatter, RearmatterCheck, Seconds};
 
 const JUDGE: &str = "quality:\n  evaluator: judge\n  checklist: [it works]\n";
 
@@ -342,6 +343,30 @@ fn the_first_verdict_counts_and_an_evaluator_is_not_graded_for_it() {
 }
 
 #[test]
+fn an_evaluation_is_no_part_of_a_batch() {
+    let judge = "judge prompt: p, runtime: claude, mode: pane, batch: true";
+    for evaluation_first in [true, false] {
+        let mut play = Play::new(&[&mesh("dev", &["a", judge], JUDGE)]);
+        play.task("dev/a", "t");
+        play.take_up("dev/a");
+        play.task("dev/judge", "first");
+        play.take_up("dev/judge");
+        if evaluation_first {
+            outcome(&mut play, "o", json!({}));
+        }
+        play.task("dev/judge", "own");
+        if !evaluation_first {
+            outcome(&mut play, "o", json!({}));
+        }
+        play.finish("dev/judge", "f");
+        play.take_up("dev/judge");
+        let given = play.given("dev/judge");
+        assert_eq!(given.len(), 1, "{given:?}");
+        assert_eq!(given[0] == "own", !evaluation_first, "{given:?}");
+    }
+}
+
+#[test]
 fn a_round_ends_with_its_last_report_whatever_comes_first() {
     for jobs_first in [true, false] {
         let mut play = working(&format!("{JUDGE}  command: {{name: x, run: [x]}}\n"));
@@ -464,4 +489,117 @@ fn an_outcome_that_names_parked_work_too_finishes_that_when_it_has_passed() {
         let expected = if passes { Step::Finished } else { Step::Parked };
         assert_eq!(play.step("old", "dev/a"), expected);
     }
+}
+
+#[test]
+fn a_rearmatter_is_held_against_each_rule() {
+    let rules = |more: serde_json::Value| -> RearmatterCheck {
+        let mut rules = json!({"required": false, "fields": [], "thresholds": {}});
+        let rules_ = rules.as_object_mut().unwrap();
+        rules_.extend(more.as_object().unwrap().clone());
+        serde_json::from_value(rules).unwrap()
+    };
+    let least = |least: serde_json::Value| rules(json!({"thresholds": {"x": least}}));
+    for (check, said, wrong) in [
+        (rules(json!({"required": true})), json!({}), 1),
+        (rules(json!({"required": true})), json!({"y": 1}), 0),
+        (rules(json!({})), json!({}), 0),
+        (rules(json!({"fields": ["x"]})), json!({}), 1),
+        (rules(json!({"fields": ["x"]})), json!({"x": 1}), 0),
+        // What must be there and is not is said once.
+        (
+            rules(json!({"fields": ["x"], "thresholds": {"x": 1}})),
+            json!({}),
+            1,
+        ),
+        (least(json!(0.5)), json!({}), 1),
+        (least(json!(0.5)), json!({"x": 0.4}), 1),
+        (least(json!(0.5)), json!({"x": 0.5}), 0),
+        (least(json!("B")), json!({"x": "C"}), 1),
+        (least(json!("B")), json!({"x": "B"}), 0),
+        (least(json!("B")), json!({"x": "A"}), 0),
+        (least(json!("good")), json!({"x": "good"}), 0),
+        (least(json!("good")), json!({"x": "bad"}), 1),
+        (least(json!("B")), json!({"x": 1}), 1),
+    ] {
+        let said: Rearmatter = serde_json::from_value(said).unwrap();
+        let found = wrong_with(&check, &said);
+        assert_eq!(found.len(), wrong, "{check:?}, {said:?}: {found:?}");
+    }
+}
+
+#[test]
+fn a_passing_verdict_needs_its_score() {
+    let rules = |min_score| Evaluation {
+        evaluator: "judge".parse().unwrap(),
+        instructions: String::new(),
+        min_score,
+        timeout: Seconds(1),
+    };
+    let found = |least, said: serde_json::Value| {
+        let said: Rearmatter = serde_json::from_value(said).unwrap();
+        verdict_of("g", Some(&rules(least)), &said).unwrap().verdict
+    };
+    for (least, said, expected) in [
+        (None, json!({"verdict": "pass"}), GateVerdict::Pass),
+        (Some(0.5), json!({"verdict": "pass"}), GateVerdict::Fail),
+        (
+            Some(0.5),
+            json!({"verdict": "pass", "score": 0.4}),
+            GateVerdict::Fail,
+        ),
+        (
+            Some(0.5),
+            json!({"verdict": "pass", "score": 0.5}),
+            GateVerdict::Pass,
+        ),
+        (
+            Some(0.5),
+            json!({"verdict": "pass", "score": 0.6}),
+            GateVerdict::Pass,
+        ),
+        (
+            Some(0.5),
+            json!({"verdict": "fail", "score": 0.6}),
+            GateVerdict::Fail,
+        ),
+    ] {
+        assert_eq!(found(least, said.clone()), expected, "{least:?}, {said}");
+    }
+}
+
+#[test]
+fn a_gate_of_one_agent_checks_nobody_else() {
+    let mut play = Play::new(&[]);
+    play.load_with(&mesh("dev", &["a", "b"], ""), true, |mesh| {
+        mesh.gates[0].agent = Some("b".parse().unwrap());
+    });
+    for (agent, phase) in [("dev/a", Phase::Idle), ("dev/b", Phase::Checking)] {
+        play.task(agent, &agent.replace('/', "-"));
+        play.take_up(agent);
+        play.finish(agent, &agent.replace("dev/", "o"));
+        assert_eq!(play.is(agent), phase, "{agent}");
+    }
+}
+
+#[test]
+fn an_outcome_does_not_finish_what_it_names_and_a_person_has_retried_meanwhile() {
+    let mut play = play("quality: {command: [check]}\n");
+    play.task("dev/a", "old");
+    play.take_up("dev/a");
+    play.park("dev/a");
+    play.task("dev/a", "other");
+    play.take_up("dev/a");
+    play.park("dev/a");
+    play.task("dev/a", "new");
+    play.take_up("dev/a");
+    let all = from("dev/a").id("o").status("complete");
+    play.drop(all.reply("new").reply("old").reply("other"));
+    play.idle("dev/a");
+    play.retry("old", from("core/core").to("dev/a").id("old"));
+    ran(&mut play, &[code(0, "")]);
+    assert_eq!(play.step("new", "dev/a"), Step::Finished);
+    assert_eq!(play.step("other", "dev/a"), Step::Finished);
+    play.take_up("dev/a");
+    assert_eq!(play.given("dev/a"), ["old"]);
 }

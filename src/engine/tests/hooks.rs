@@ -5,6 +5,7 @@ use crate::engine::{
     Effect, Event, GitJob, Job, JobEnd, JobOwner, JobPlace, JobResult, MessageNo, Phase, Step,
     Timer,
 };
+use crate::model::Kind;
 
 const WORKTREE: &str = "worktree: true\n";
 const COMMIT: &str = "lifecycle: {post: ['commit:auto', 'command:note it']}\n";
@@ -558,6 +559,116 @@ fn cleanup_waits_for_other_work_on_the_same_feature() {
 }
 
 #[test]
+fn only_the_removal_of_a_worktree_stops_its_mesh_and_no_other() {
+    let mut play = Play::new(&[
+        &mesh("dev", &["a", "b", "c"], CLEANUP),
+        &mesh("ops", &["x", "y"], BRAIN),
+    ]);
+    let task = |id: &str, to: &str, feature: &str| {
+        let msg = from("core/core").to(to).id(id);
+        msg.with(|envelope| envelope.feature = Some(feature.parse().unwrap()))
+    };
+    play.drop(task("t1", "dev/a", "login"));
+    ran(&mut play, &[done()]);
+    play.take_up("dev/a");
+    play.drop(task("t2", "dev/b", "login"));
+    ran(&mut play, &[done()]);
+    play.take_up("dev/b");
+    play.finish("dev/a", "o1");
+    play.drop(task("t3", "dev/c", "search"));
+    assert_eq!(play.is("dev/c"), Phase::Checking, "the removal waits for b");
+    ran(&mut play, &[done()]);
+    play.take_up("dev/c");
+    play.finish("dev/b", "o2");
+    play.die("dev/a");
+    play.die("dev/b");
+    assert_eq!(asked(&play).jobs, [Job::Git(GitJob::Remove)]);
+    play.task("ops/x", "t4");
+    assert_eq!(play.is("ops/x"), Phase::Starting);
+    play.take_up("ops/x");
+    play.finish("ops/x", "o4");
+    assert_eq!(asked(&play).jobs, [Job::Git(GitJob::Changes)]);
+    play.task("ops/y", "t5");
+    assert_eq!(play.is("ops/y"), Phase::Starting);
+}
+
+#[test]
+fn hooks_of_a_complete_run_wait_for_whoever_works_for_it() {
+    let more = format!("completion_agents: [a]\n{BRAIN}");
+    let mut play = Play::new(&[&mesh("dev", &["a", "b"], &more)]);
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    play.drop(from("dev/a").to("dev/b").id("w").kind(Kind::Task));
+    play.take_up("dev/b");
+    play.finish("dev/a", "o");
+    assert!(play.is_complete());
+    assert_eq!(all_asked(&play).len(), 0);
+    // Work of another run holds nothing up.
+    play.task("dev/a", "t2");
+    play.finish("dev/b", "ow");
+    assert_eq!(asked(&play).owner, JobOwner::Run(run_of(&play, "t")));
+}
+
+#[test]
+fn only_idle_processes_in_a_worktree_end_before_its_removal() {
+    let mut play = Play::new(&[
+        &mesh("dev", &["a", "b", "c"], CLEANUP),
+        &mesh("ops", &["x"], ""),
+    ]);
+    let task = |id: &str, to: &str, feature: &str| {
+        let msg = from("core/core").to(to).id(id);
+        msg.with(|envelope| envelope.feature = Some(feature.parse().unwrap()))
+    };
+    for (to, feature) in [("dev/b", "login"), ("dev/c", "search"), ("dev/a", "login")] {
+        play.drop(task(&format!("t-{to}").replace('/', "-"), to, feature));
+        ran(&mut play, &[done()]);
+        play.take_up(to);
+    }
+    play.drop(task("tx", "ops/x", "login"));
+    play.take_up("ops/x");
+    play.finish("ops/x", "ox");
+    play.finish("dev/b", "ob");
+    play.ask("dev/b");
+    play.finish("dev/a", "oa");
+    let kills = |play: &Play| ["dev/a", "dev/b", "dev/c", "ops/x"].map(|who| play.kills(who));
+    assert_eq!(kills(&play), [1, 0, 0, 0], "b shows a dialog");
+    play.die("dev/a");
+    assert_eq!(all_asked(&play).len(), 3);
+    play.idle("dev/b");
+    assert_eq!(kills(&play), [1, 1, 0, 0]);
+    play.die("dev/b");
+    assert_eq!(asked(&play).jobs, [Job::Git(GitJob::Remove)]);
+}
+
+#[test]
+fn nobody_starts_again_in_a_worktree_that_was_removed() {
+    let mut play = play(CLEANUP);
+    let task = |id: &str, to: &str, feature: &str| {
+        let msg = from("core/core").to(to).id(id);
+        msg.with(|envelope| envelope.feature = Some(feature.parse().unwrap()))
+    };
+    for (id, to, feature) in [("t1", "dev/b", "search"), ("t2", "dev/a", "login")] {
+        play.drop(task(id, to, feature));
+        ran(&mut play, &[done()]);
+        play.take_up(to);
+    }
+    play.die("dev/b");
+    play.finish("dev/a", "o");
+    play.die("dev/a");
+    assert_eq!(asked(&play).jobs, [Job::Git(GitJob::Remove)]);
+    ran(&mut play, &[done()]);
+    assert!(!core_was_told(&play, "uncommitted work"));
+    let of = |play: &Play, who_: &str| {
+        let worker = play.state.worker(&who(who_)).unwrap();
+        let feature = worker.overrides.feature.as_ref().map(ToString::to_string);
+        (feature, worker.session.clone())
+    };
+    assert_eq!(of(&play, "dev/a"), (None, None));
+    let kept = (Some("search".to_owned()), Some("session".to_owned()));
+    assert_eq!(of(&play, "dev/b"), kept);
+}
+
+#[test]
 fn a_cleanup_that_takes_too_long_is_told_and_lets_the_mesh_go_on() {
     let mut play = play(CLEANUP);
     play.task("dev/a", "t");
@@ -605,6 +716,30 @@ fn the_brain_is_told_of_a_complete_run_in_a_run_of_its_own_and_tells_nobody() {
     play.finish("brain/keeper", "noted");
     assert_eq!(all_asked(&play).len(), 1);
     play.all_over();
+}
+
+#[test]
+fn the_brain_is_told_that_nothing_has_changed_or_why_that_is_not_known() {
+    for (result, told) in [
+        (code(0, "\n"), "No file has changed."),
+        (
+            code(128, ""),
+            "Which files changed is not known: it exited with 128",
+        ),
+        (
+            code(128, "no repository"),
+            "Which files changed is not known: no repository",
+        ),
+    ] {
+        let meshes = [mesh("dev", &["a"], BRAIN), mesh("brain", &["keeper"], "")];
+        let mut play = Play::new(&meshes.each_ref().map(String::as_str));
+        play.task("dev/a", "t");
+        play.take_up("dev/a");
+        play.finish("dev/a", "o");
+        ran(&mut play, &[result]);
+        let text = play.told("brain/keeper");
+        assert!(text.ends_with(&format!("\n{told}\n")), "{text}");
+    }
 }
 
 #[test]

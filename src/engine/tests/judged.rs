@@ -1,7 +1,7 @@
 //! The past, judged again under another table.
 
 use super::play::{Msg, Play, from, mesh, who};
-use crate::engine::{Event, Judged, LoadedMesh};
+use crate::engine::{Event, Judged, LoadedMesh, ProcessExit};
 use crate::format::mesh::parse;
 use crate::model::Kind;
 
@@ -73,4 +73,50 @@ fn a_message_is_of_meshes_that_are_loaded_or_not() {
     assert!(!knows(&play, "ops/x", "dev/a"));
     assert!(play.state.knows(&who("dev/a")) && play.state.knows(&who("core/core")));
     assert!(!play.state.knows(&who("ops/x")) && !play.state.knows(&who("dev/x")));
+}
+
+#[test]
+fn the_exit_of_a_process_is_judged_only_if_its_work_is_owed_by_it() {
+    let agents = ["a prompt: p, runtime: command, run: [x]", "b"];
+    let mut play = Play::new(&[&mesh("dev", &agents, TO_B)]);
+    let exit = |code: i32| ProcessExit::Code {
+        code,
+        stdout: String::new(),
+        stderr: String::new(),
+        rearmatter: Box::default(),
+        parts: Vec::new(),
+    };
+    let judge =
+        |play: &Play, who_: &str, exit: &ProcessExit| play.state.judge_exit(&play.pane(who_), exit);
+    assert_eq!(judge(&play, "dev/a", &exit(0)), None, "it has no work");
+    play.task("dev/a", "t");
+    assert_eq!(judge(&play, "dev/a", &exit(0)), None, "it has not begun");
+    play.take_up("dev/a");
+    let to = |whom: &str| Judged::To(vec![(who(whom), Kind::TaskComplete)]);
+    let (id, judged) = judge(&play, "dev/a", &exit(0)).unwrap();
+    assert_eq!(judged, to("dev/b"));
+    let (_, judged) = judge(&play, "dev/a", &exit(1)).unwrap();
+    assert_eq!(judged, to("core/core"), "an error");
+    let lost = ProcessExit::Lost { why: "gone".into() };
+    assert_eq!(judge(&play, "dev/a", &lost), None);
+    let mut older = play.pane("dev/a");
+    older.attempt -= 1;
+    assert_eq!(play.state.judge_exit(&older, &exit(0)), None);
+    let mut asked = play.clone();
+    asked.drop(from("dev/a").to("dev/b").id("q"));
+    assert_eq!(
+        judge(&asked, "dev/a", &exit(0)),
+        None,
+        "it waits for an answer"
+    );
+    let mut done = play.clone();
+    done.drop(from("dev/a").id("o").status("complete"));
+    assert_eq!(judge(&done, "dev/a", &exit(0)), None, "nothing is owed");
+    let mut told = play.clone();
+    told.reject(Some("dev/a"));
+    assert_eq!(judge(&told, "dev/a", &exit(0)), None, "a note waits for it");
+    play.exit("dev/a", 0, "text");
+    play.take_up("dev/b");
+    assert_eq!(play.given("dev/b"), [id.as_str()]);
+    assert_eq!(judge(&play, "dev/b", &exit(0)), None, "it prints nothing");
 }

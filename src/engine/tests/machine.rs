@@ -151,6 +151,32 @@ fn a_time_that_is_over_does_nothing() {
 }
 
 #[test]
+fn a_timer_counts_in_its_own_millisecond_and_not_before() {
+    let mut play = Play::team(&["a"]);
+    play.task("dev/a", "t");
+    let fire = |play: &mut Play, timer: &Timer, due, at| {
+        play.at = at - 1;
+        let timer = timer.clone();
+        play.happen(Event::TimerFired { timer, due })
+    };
+    let (due, timer) = play.state.next_timer().unwrap();
+    assert_eq!(timer, Timer::State(who("dev/a")));
+    let before = play.clone();
+    for (at, by) in [(due - 1, Transition::NotDue), (due, Transition::TimedOut)] {
+        play = before.clone();
+        fire(&mut play, &timer, due, at);
+        assert_eq!(play.state.transitions()[0].by, by, "{at}");
+    }
+    play = before;
+    play.take_up("dev/a");
+    let (due, timer) = play.state.next_timer().unwrap();
+    assert_eq!(timer, Timer::Silence(who("dev/a")));
+    assert_eq!(fire(&mut play, &timer, due, due - 1), []);
+    assert_eq!(fire(&mut play, &timer, due - 1, due), []);
+    assert_ne!(fire(&mut play, &timer, due, due), []);
+}
+
+#[test]
 fn the_clock_never_goes_back() {
     let mut play = Play::team(&["a"]);
     play.task("dev/a", "t");

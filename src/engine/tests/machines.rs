@@ -686,3 +686,52 @@ fn parts_are_expected_only_before_an_ensemble() {
         ("build", "")
     );
 }
+
+#[test]
+fn the_last_agent_that_has_the_task_already_gets_it_once() {
+    let mut play = stage("initial: done\nstates:\n  done: {agents: [x]}\n");
+    play.task("dev,dev/x", "t");
+    play.take_up("dev/x");
+    assert_eq!(play.given("dev/x"), ["t"]);
+    play.finish("dev/x", "o");
+    assert_eq!(play.is("dev/x"), Phase::Idle);
+    assert!(is_over(&play));
+    play.all_over();
+}
+
+#[test]
+fn an_author_is_told_that_its_recipient_is_not_read() {
+    for (to, read) in [
+        ("dev", true),
+        ("dev/dispatch", true),
+        ("dev/x", false),
+        ("x", false),
+        ("ops/dispatch", false),
+    ] {
+        let mut play = Play::new(&[&workflow(TWO), &named_workflow("ops", TWO)]);
+        play.task("dev", "t");
+        play.take_up("dev/a");
+        play.drop(from("dev/a").to(to).id("o").status("complete"));
+        assert!(play.facts("o").refused.is_none());
+        let told = play.told("dev/a").contains("is not read");
+        assert_eq!(told, !read, "{to}");
+    }
+}
+
+#[test]
+fn what_a_variable_holds_stays_until_its_machine_ends() {
+    let check = "check}}\n  check: {agents: [a], exit: {default: done}}";
+    let fsm = ENSEMBLE.replace(
+        "build: {agents: [x], exit: {default: done}}",
+        &format!("build: {{agents: [x], exit: {{default: {check}"),
+    );
+    let mut play = begun(&fsm);
+    completes(&mut play, "dev/a", "o");
+    completes(&mut play, "dev/b", "rb");
+    completes(&mut play, "dev/c", "rc");
+    completes(&mut play, "dev/x", "ox");
+    assert_eq!(at(&play), "check");
+    assert_eq!(variable(&play, "found"), "rb rc");
+    completes(&mut play, "dev/a", "end");
+    play.all_over();
+}

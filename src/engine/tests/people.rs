@@ -2,7 +2,7 @@
 //! them, and read what has come for them.
 
 use super::asks::asked;
-use super::play::{Play, Verdict, from, mesh};
+use super::play::{Play, Verdict, from, mesh, who};
 use crate::engine::{Command, Effect, Phase, Step};
 
 #[test]
@@ -185,4 +185,16 @@ fn a_retried_task_completes_its_run() {
     assert!(play.is_complete());
     assert!(play.facts("t").totals.unwrap().ended);
     play.all_over();
+}
+
+#[test]
+fn who_was_never_there_is_not_stopped_and_who_is_no_longer_there_is() {
+    let mut play = Play::team(&["a", "b"]);
+    play.stop("dev/x");
+    assert!(play.state.worker(&who("dev/x")).is_none());
+    play.task("dev/b", "t");
+    play.take_up("dev/b");
+    play.load(&mesh("dev", &["a"], ""), false);
+    play.stop("dev/b");
+    assert_eq!(play.kills("dev/b"), 1);
 }

@@ -1,6 +1,6 @@
 //! Pools: several workers of one agent, and who gets what.
 
-use super::play::{Play, from, mesh, who};
+use super::play::{Msg, Play, from, mesh, who};
 use crate::engine::{Phase, Step};
 use crate::model::{Block, Count, Gather, Give, Join, Kind, Members, MinSuccesses, Opener, Target};
 
@@ -549,4 +549,46 @@ fn an_agent_that_got_several_workers_stops_and_goes_on_with_the_one_that_it_had(
     play.take_up("dev/a");
     play.finish("dev/a", "r1");
     play.all_over();
+}
+
+#[test]
+fn a_circle_of_asks_is_one_when_every_slot_waits() {
+    let agents = ["b", "a prompt: p, runtime: claude, mode: pane, count: 2"];
+    for waiting in [1, 2] {
+        let mut play = Play::new(&[&mesh("dev", &agents, "")]);
+        for slot in 1..=2 {
+            play.task("dev/a", &format!("t{slot}"));
+            play.take_up(&format!("dev/a#{slot}"));
+        }
+        for slot in 1..=waiting {
+            let slot = format!("dev/a#{slot}");
+            play.drop(from(&slot).to("dev/b").id(&slot.replace(['/', '#'], "-")));
+            play.idle(&slot);
+        }
+        play.take_up("dev/b");
+        play.drop(from("dev/b").to("dev/a").id("back").kind(Kind::Ask));
+        play.idle("dev/b");
+        let broken = "a circle of asks was broken".to_owned();
+        assert_eq!(play.core_has().contains(&broken), waiting == 2, "{waiting}");
+    }
+}
+
+#[test]
+fn a_file_without_a_known_writer_is_kept_once() {
+    let mut play = busy(2);
+    let outcome = || from("dev/a").id("r").status("complete").path("r.md");
+    play.drop(outcome());
+    let hash = |msg: &Msg| format!("{:?}{}", msg.envelope, msg.text);
+    let first = hash(&outcome());
+    assert!(play.state.is_unbound("r.md", &first));
+    assert!(!play.state.is_unbound("r.md", "other") && !play.state.is_unbound("x.md", &first));
+    play.drop(outcome());
+    assert_eq!(play.state.counts().duplicates, 1);
+    let changed = outcome().text("changed");
+    play.drop(changed.clone());
+    assert_eq!(play.state.counts().duplicates, 1);
+    assert!(play.state.is_unbound("r.md", &hash(&changed)));
+    assert!(!play.state.is_unbound("r.md", &first));
+    play.idle("dev/a#2");
+    assert_eq!(play.facts("r").from, who("dev/a#2"));
 }

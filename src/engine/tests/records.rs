@@ -1,8 +1,10 @@
 //! What is written of events, effects and workers, and what others read of a step.
 
+use super::blocks::{ensemble, opened};
+use super::machines::{TWO, begun, machine};
 use super::play::{Play, from, who};
-use crate::engine::{Arrived, AttemptId, Effect, Event, MessageNo, Phase, Shows, Step};
-use crate::model::{Envelope, Kind, Line, Rearmatter};
+use crate::engine::{Arrived, AttemptId, Effect, Event, JobOwner, MessageNo, Phase, Shows, Step};
+use crate::model::{Envelope, Kind, Line, MinSuccesses, Rearmatter};
 
 #[test]
 fn what_is_not_there_is_not_written() {
@@ -234,4 +236,69 @@ fn a_message_follows_from_all_that_its_author_has_in_hand() {
     // It names the task alone, and knows the answer all the same.
     play.drop(from("dev/a").to("dev/b").id("q2").reply("t"));
     assert_eq!(play.facts("q2").hops, 3);
+}
+
+#[test]
+fn what_is_read_of_a_message_is_what_has_happened_to_it() {
+    let mut play = Play::team(&["a"]);
+    play.task("dev/a", "t");
+    assert_eq!(play.facts("t").ended(), None);
+    play.take_up("dev/a");
+    play.drop(from("dev/a").to("core").id("q"));
+    let (task, ask) = (play.facts("t"), play.facts("q"));
+    assert!(task.begins_run() && !ask.begins_run());
+    assert!(ask.is_unread() && !task.is_unread());
+    let run = task.number;
+    assert_eq!(play.state.open_runs().collect::<Vec<_>>(), [run]);
+    play.drop(from("core/core").to("dev/a").id("r").reply("q"));
+    play.idle("dev/a");
+    play.take_up("dev/a");
+    play.drop(from("dev/a").id("o").status("error"));
+    assert!(
+        !play.facts("o").is_unread(),
+        "it waits for the end of its work"
+    );
+    play.idle("dev/a");
+    assert_eq!(play.facts("t").ended(), Some(play.at));
+    let mut read = play.facts("o");
+    assert!(read.is_unread());
+    read.read = Some(1);
+    assert!(!read.is_unread());
+    assert!(play.facts("t").totals.unwrap().failed);
+    let owners = [
+        (JobOwner::Worker(who("dev/a")), Some(who("dev/a"))),
+        (JobOwner::Run(run), None),
+    ];
+    for (owner, worker) in owners {
+        assert_eq!(owner.worker(), worker.as_ref());
+    }
+}
+
+#[test]
+fn what_is_read_of_blocks_and_machines_is_what_has_happened_to_them() {
+    let mut play = opened(ensemble(MinSuccesses::All), "");
+    assert_eq!(play.state.short_blocks().count(), 0);
+    play.park("dev/a");
+    assert_eq!(play.facts("o").parked_members().collect::<Vec<_>>(), [0]);
+    play.finish("dev/b", "rb");
+    play.finish("dev/c", "rc");
+    let block = play.facts("o").number;
+    let short: Vec<_> = play.state.short_blocks().collect();
+    assert_eq!(short, [(block, 3, 2)]);
+    let line = format!("block {}: short, 2 of 3", block.0);
+    assert_eq!(play.state.workflow_changes(), [line]);
+    assert!(!play.facts("rb").is_joined());
+    play.of_member("o", 0, false);
+    assert!(play.facts("rb").is_joined() && !play.facts("t").is_joined());
+
+    let mut play = begun(TWO);
+    assert!(play.facts("t").transition().is_some());
+    assert!(!machine(&play).is_held_up());
+    play.take_up("dev/a");
+    play.park("dev/a");
+    assert!(machine(&play).is_held_up());
+    let (id, _) = play.state.machines.iter().next().unwrap();
+    assert_eq!(play.state.machine(&id).map(|machine| machine.step), Some(1));
+    let number = play.facts("t").number;
+    assert_eq!(id.to_string(), format!("dev/dispatch ({})", number.0));
 }

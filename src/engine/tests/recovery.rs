@@ -121,3 +121,18 @@ fn what_the_end_of_one_starts_or_gives_to_another_is_not_lost_nor_given_again() 
         assert_eq!(effects.iter().filter(gives).count(), 1, "{effects:#?}");
     }
 }
+
+#[test]
+fn a_check_that_ended_behind_a_dialog_counts_though_the_process_is_gone() {
+    let gates = "quality: {command: {name: x, run: [x]}}\n";
+    let mut play = Play::new(&[&mesh("dev", &["a"], gates)]);
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    play.finish("dev/a", "o");
+    play.ask("dev/a");
+    assert_eq!(play.is("dev/a"), Phase::AwaitingHuman);
+    play.verdict("dev/a", Verdict::Pass);
+    play.restart(&[]);
+    assert_eq!(play.step("o", "core/core"), Step::Finished);
+    play.all_over();
+}

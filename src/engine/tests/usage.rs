@@ -243,6 +243,42 @@ fn a_retry_grants_one_turn() {
 }
 
 #[test]
+fn what_is_over_budget_is_parked_without_the_rest_of_its_batch() {
+    let table = "guardrails: { max_tokens: 100 }\nrouting:\n  a: { complete: { b: x } }\n";
+    let batch = "b prompt: p, runtime: claude, mode: pane, batch: true";
+    for over_first in [true, false] {
+        let mut play = Play::new(&[&mesh("dev", &["a", batch], table)]);
+        play.task("dev/b", "first");
+        play.take_up("dev/b");
+        play.task("dev/a", "t");
+        play.take_up("dev/a");
+        play.used("dev/a", "s", tokens(90, 20));
+        if over_first {
+            play.finish("dev/a", "over");
+        }
+        play.task("dev/b", "t2");
+        if !over_first {
+            play.finish("dev/a", "over");
+        }
+        play.finish("dev/b", "o1");
+        play.take_up("dev/b");
+        assert_eq!(play.given("dev/b"), ["t2"]);
+        if over_first {
+            play.why_parked("over", "dev/b");
+            // A person has permitted one turn for it.
+            play.task("dev/b", "t3");
+            play.retry("over", from("dev/a").id("over").status("complete"));
+            play.finish("dev/b", "o2");
+            play.take_up("dev/b");
+            assert_eq!(play.given("dev/b"), ["t3", "over"]);
+        } else {
+            play.finish("dev/b", "o2");
+            play.why_parked("over", "dev/b");
+        }
+    }
+}
+
+#[test]
 fn another_run_has_a_budget_of_its_own() {
     let mut play = chain("max_tokens: 100");
     play.used("dev/a", "s", tokens(100, 10));
