@@ -287,8 +287,8 @@ impl Model {
             hops: made.hops,
             amended: amends,
             unsure: known.is_none(),
-            // What is only recorded is nobody's result.
-            member: known.and_then(|k| k.member).filter(|_| !said.headless),
+            // A result goes to its join, headless or not.
+            member: known.and_then(|k| k.member),
             error: is_error(said),
             judges: None,
         };
