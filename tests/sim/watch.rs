@@ -143,13 +143,12 @@ impl Watch {
         for facts in &made {
             match &facts.source {
                 Source::File { .. } => {}
+                Source::Own { .. } if facts.status.is_some() => {
+                    self.model.printed(&outcome(facts), &of(facts), false);
+                }
                 Source::Own { .. } => self.model.own(&facts.from, &of(facts)),
                 Source::Output { .. } => {
-                    let said = Envelope {
-                        status: facts.status.clone(),
-                        ..crate::files::envelope(&facts.from, facts.id.as_str(), facts.at)
-                    };
-                    self.model.printed(&said, &of(facts));
+                    self.model.printed(&outcome(facts), &of(facts), true);
                 }
             }
         }
@@ -208,6 +207,14 @@ impl World {
             all.insert(who.clone(), items);
         }
         self.watch.taken = all;
+    }
+}
+
+/// An outcome that is no file.
+fn outcome(facts: &MessageRecord) -> Envelope {
+    Envelope {
+        status: facts.status.clone(),
+        ..crate::files::envelope(&facts.from, facts.id.as_str(), facts.at)
     }
 }
 

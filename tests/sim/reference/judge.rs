@@ -26,6 +26,17 @@ pub(crate) struct Made {
 /// How many messages may follow from each other.
 const HOPS: u32 = 50;
 
+/// What an accepted message counts for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Counts {
+    /// As one more of its run.
+    Once,
+    /// As what it was before.
+    AsBefore,
+    /// tx wrote it in the name of an agent: as nothing.
+    Nothing,
+}
+
 impl Model {
     /// A file was read. `made`: what tx made of it; nothing, if it was known.
     pub(crate) fn file(
@@ -92,7 +103,11 @@ impl Model {
             if amended == Some(made.number) {
                 self.retract(made.number);
             }
-            self.accept(said, Some(hash), &may, made, amended.is_some(), late);
+            let counts = match amended {
+                Some(_) => Counts::AsBefore,
+                None => Counts::Once,
+            };
+            self.accept(said, Some(hash), &may, made, counts, late);
         }
     }
 
@@ -126,8 +141,9 @@ impl Model {
         }
     }
 
-    /// A `command` agent has printed its outcome.
-    pub(crate) fn printed(&mut self, said: &Envelope, made: &Made) {
+    /// A `command` agent has printed its outcome; or tx wrote one for an agent whose outcomes
+    /// never passed their gates, which costs nothing.
+    pub(crate) fn printed(&mut self, said: &Envelope, made: &Made, costs: bool) {
         let mut may = Vec::new();
         for hand in self.hands_of(&said.from, false) {
             // What is printed answers the ask in hand.
@@ -146,7 +162,11 @@ impl Model {
             parked,
             ..made.clone()
         };
-        self.accept(said, None, &may, &made, false, false);
+        let counts = match costs {
+            true => Counts::Once,
+            false => Counts::Nothing,
+        };
+        self.accept(said, None, &may, &made, counts, false);
     }
 
     /// Does a gate of its mesh check this outcome?
@@ -259,7 +279,7 @@ impl Model {
         hash: Option<&str>,
         may: &[May],
         made: &Made,
-        amends: bool,
+        counts: Counts,
         late: bool,
     ) {
         let from = &said.from;
@@ -272,7 +292,7 @@ impl Model {
             !late && !may.contains(&May::Any) && fitting.windows(2).all(|two| two[0] == two[1]);
         let known = fitting.first().copied();
         let known = known.filter(|known| sure && !known.may_be_result);
-        let over = self.spend(said, made, amends);
+        let over = self.spend(said, made, counts);
         let works = self.hands_of(from, late).into_iter();
         let works = works.map(|hand| hand.and_then(super::Hand::first));
         let sent = Sent {
@@ -285,7 +305,7 @@ impl Model {
             works: works.collect(),
             run: made.run,
             hops: made.hops,
-            amended: amends,
+            amended: counts == Counts::AsBefore,
             unsure: known.is_none(),
             // A result goes to its join, headless or not.
             member: known.and_then(|k| k.member),
@@ -395,7 +415,7 @@ impl Model {
     }
 
     /// Count it, and say whether it is over a limit: that tx thinks so too.
-    fn spend(&mut self, said: &Envelope, made: &Made, amends: bool) -> bool {
+    fn spend(&mut self, said: &Envelope, made: &Made, counts: Counts) -> bool {
         let from = &said.from;
         let causes = made.cause.iter().filter_map(|cause| self.sent.get(cause));
         let runs: Vec<Option<Message>> = causes.clone().map(|cause| cause.run).collect();
@@ -425,13 +445,14 @@ impl Model {
         let strict = mesh.is_some_and(|mesh| mesh.guardrails.strict);
         let mut over = made.hops > HOPS;
         let mut unsure = false;
-        if let Some(run) = made.run.and_then(|run| self.runs.get_mut(&run)) {
-            let costs = !amends;
+        let run = made.run.filter(|_| counts != Counts::Nothing);
+        if let Some(run) = run.and_then(|run| self.runs.get_mut(&run)) {
+            let costs = counts == Counts::Once;
             run.messages += u32::from(costs);
             let sent = run.by_agent.entry(from.clone()).or_default();
             *sent += u32::from(costs);
             let sent = *sent;
-            run.unsure |= amends;
+            run.unsure |= !costs;
             unsure = run.unsure || run.mesh.is_none();
             let (mesh, messages) = (run.mesh.clone(), run.messages);
             let all = mesh.and_then(|mesh| self.meshes.get(&mesh)?.max_mesh_messages);
