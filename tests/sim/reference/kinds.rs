@@ -370,6 +370,10 @@ impl Model {
                     if own == Some(true) {
                         continue;
                     }
+                    if members.is_empty() {
+                        all.extend(refused(mesh, from, word));
+                        continue;
+                    }
                     let members = members.into_iter().map(|m| (m, Kind::TaskComplete));
                     all.push(May::Accepted(Accepted {
                         to: members.collect(),
@@ -378,21 +382,7 @@ impl Model {
                         ..Accepted::default()
                     }));
                 }
-                Goes::Refused => {
-                    all.push(May::Refused);
-                    // After so many, it goes where the mesh says.
-                    let rails = &mesh.guardrails.routing_error;
-                    if let Some(fallback) = &rails.fallback {
-                        let to = super::route::address(fallback);
-                        let kind = match to.is_core() && word == Some("blocked") {
-                            true => Kind::AskHuman,
-                            false => Kind::TaskComplete,
-                        };
-                        if to != *from {
-                            all.push(May::Accepted(accepted(&to, kind)));
-                        }
-                    }
-                }
+                Goes::Refused => all.extend(refused(mesh, from, word)),
             }
         }
         all.extend(past);
@@ -416,6 +406,20 @@ impl Model {
         });
         by_table.collect()
     }
+}
+
+/// An outcome that the table refuses, and after so many of them where the mesh says.
+fn refused(mesh: &Mesh, from: &Address, word: Option<&str>) -> Vec<May> {
+    let fallback = mesh.guardrails.routing_error.fallback.as_ref();
+    let fallback = fallback.map(super::route::address);
+    let fallback = fallback.filter(|to| to != from).map(|to| {
+        let kind = match to.is_core() && word == Some("blocked") {
+            true => Kind::AskHuman,
+            false => Kind::TaskComplete,
+        };
+        accepted_at(to, kind)
+    });
+    [May::Refused].into_iter().chain(fallback).collect()
 }
 
 fn accepted_at(to: Address, kind: Kind) -> May {

@@ -19,6 +19,7 @@ pub(crate) enum Goes {
     To(Address),
     /// To core, as a question.
     Asks,
+    /// Without members it is refused, unless it is joined results that go past it.
     FanOut {
         members: Vec<Address>,
         opens: Opens,
@@ -55,13 +56,10 @@ pub(crate) fn goes(mesh: &Mesh, outcome: &Outcome) -> Vec<Goes> {
     // Nobody wakes by their own message.
     let not_back = |goes: Goes| match goes {
         Goes::To(to) if to == *sender => Goes::Refused,
-        Goes::FanOut { members, opens } => {
-            let members: Vec<Address> = members.into_iter().filter(|m| m != sender).collect();
-            match members.is_empty() {
-                true => Goes::Refused,
-                false => Goes::FanOut { members, opens },
-            }
-        }
+        Goes::FanOut { members, opens } => Goes::FanOut {
+            members: members.into_iter().filter(|m| m != sender).collect(),
+            opens,
+        },
         other => other,
     };
     found.into_iter().map(not_back).collect()
