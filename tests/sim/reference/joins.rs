@@ -69,9 +69,11 @@ impl Model {
         }
     }
 
-    /// The work of a member that has failed is kept when its worker is given something else.
+    /// The work of a member that has failed is kept when its worker is given something else. So is
+    /// that of which it is not known whether it has: a member is given its work alone.
     pub(super) fn keep_failed(&mut self, who: &Address) {
-        if !self.hands.get(who).is_some_and(|hand| hand.failed) {
+        let kept = |hand: &Hand| hand.failed || (hand.unsure && self.member(who, hand).is_some());
+        if !self.hands.get(who).is_some_and(kept) {
             return;
         }
         if let Some(hand) = self.hands.remove(who) {
