@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use tx::model::{Address, Kind, Priority};
 
-use super::{At, Message, Model};
+use super::{At, Message, Model, Sent, Set};
 
 /// A step that a delivery has made.
 #[derive(Clone, Debug)]
@@ -96,7 +96,7 @@ impl Model {
                 }
                 At::Finished | At::Refused | At::Parked if agent => {
                     let kept = self.kept.remove(&(*number, to.clone()));
-                    if *step == At::Finished && !kept && !self.is_gathered(*number) {
+                    if *step == At::Finished && !kept && !self.is_unseen(*number) {
                         self.check_paid(*number, to, kind, before);
                     }
                     if *step == At::Parked {
@@ -124,16 +124,39 @@ impl Model {
         self.joined(&joined);
     }
 
-    /// Is it, or may it be, a result that the join is not given itself: what was gathered, or
-    /// replaced by a later success?
-    fn is_gathered(&self, number: Message) -> bool {
+    /// Is it a result that its join is not given itself: what was gathered, or the `error` of a
+    /// member that has succeeded since or was given another chance?
+    fn is_unseen(&self, number: Message) -> bool {
         let Some(sent) = self.sent.get(&number) else {
             return false;
         };
-        let of_block = |set: &super::Set| set.gathers || set.min > 0;
-        let set = sent.member.and_then(|set| self.sets.get(&set));
-        let blocks = self.meshes.values().any(|mesh| !mesh.blocks.is_empty());
-        set.is_some_and(of_block) || (sent.unsure && (blocks || self.sets.values().any(of_block)))
+        let set = sent
+            .member
+            .and_then(|set| Some((set, self.sets.get(&set)?)));
+        match set {
+            Some((_, set)) if set.gathers => true,
+            Some((opener, set)) => sent.error && self.is_replaced(sent, opener, set),
+            None => {
+                let blocks = self.meshes.values().any(|mesh| !mesh.blocks.is_empty());
+                let gathers = blocks || self.sets.values().any(|set| set.gathers);
+                sent.unsure && (sent.error || gathers)
+            }
+        }
+    }
+
+    /// "After a retry the old `error` outcome is Finished", and a late outcome "is the member's
+    /// success".
+    fn is_replaced(&self, error: &Sent, opener: Message, set: &Set) -> bool {
+        let is_success = |sent: &&Sent| {
+            let of_set = sent.member == Some(opener) || sent.unsure;
+            of_set && !sent.error && sent.from == error.from && sent.to.contains_key(&set.join)
+        };
+        let again = set.reopened.iter().map(|(number, _)| *number);
+        let mut items = again
+            .chain([opener])
+            .filter_map(|item| self.sent.get(&item));
+        let retried = |item: &Sent| item.to.get(&error.from).is_some_and(|d| d.parked);
+        self.sent.values().any(|sent| is_success(&sent)) || items.any(retried)
     }
 
     /// It is no longer in hand.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use tx::model::{Address, Kind, Row};
 
 use super::judge::Made;
-use super::{Hand, Message, Model, Opens, Sent, Set};
+use super::{At, Delivery, Hand, Message, Model, Opens, Sent, Set};
 
 impl Model {
     pub(super) fn open_set(&mut self, made: &Made, opens: &Opens) {
@@ -164,7 +164,11 @@ impl Model {
             }
             let results = self.sent.iter();
             let results = results.filter(|(_, sent)| {
-                sent.member == Some(opener) && sent.to.values().any(|d| d.queued > 0)
+                let given = |d: &Delivery| d.leased || d.step != At::Finished;
+                sent.member == Some(opener)
+                    && sent.to.values().any(|d| d.queued > 0)
+                    // What was replaced is not given to the join.
+                    && (set.join.is_core() || sent.to.values().any(given))
             });
             let results: Vec<(Message, &Sent)> = results.map(|(n, sent)| (*n, sent)).collect();
             let good = results.iter().filter(|(_, sent)| !sent.error);
