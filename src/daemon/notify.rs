@@ -20,8 +20,14 @@ pub(super) struct MissedNotifications {
 }
 
 impl Daemon {
-    /// Notify the human of a message.
-    pub(super) fn notify(&self, number: MessageNo, kind: Kind, inject: bool) {
+    /// Notify the human of a message. `asker` waits for the answer.
+    pub(super) fn notify(
+        &self,
+        number: MessageNo,
+        kind: Kind,
+        asker: Option<&Address>,
+        inject: bool,
+    ) {
         if kind != Kind::AskHuman && !inject {
             return;
         }
@@ -31,7 +37,7 @@ impl Daemon {
             return;
         };
         match kind {
-            Kind::AskHuman => self.notifier.ask(notification(&facts, kind)),
+            Kind::AskHuman => self.notifier.ask(notification(&facts, asker, kind)),
             Kind::Task
             | Kind::TaskComplete
             | Kind::Ask
@@ -85,8 +91,9 @@ impl Daemon {
     pub(super) fn remind(&self, missed: &MissedNotifications) {
         for ask in &missed.asks {
             let mut open = self.store.state().asks();
-            if open.any(|(number, asked, _)| number == *ask && asked.is_core()) {
-                self.notify(*ask, Kind::AskHuman, false);
+            let open = open.find(|(number, asked, _)| number == ask && asked.is_core());
+            if let Some((_, _, open)) = open {
+                self.notify(*ask, Kind::AskHuman, Some(&open.asker), false);
             }
         }
         for facts in &missed.responses {
@@ -97,7 +104,7 @@ impl Daemon {
 
     /// Type the result of a task into the core session. If that is off, notify instead.
     fn respond(&self, facts: &MessageRecord, kind: Kind) {
-        let notification = notification(facts, kind);
+        let notification = notification(facts, None, kind);
         let Some(injector) = &self.injector else {
             if !self.core_is_shell {
                 self.notifier.tell(notification);
@@ -135,8 +142,10 @@ impl Daemon {
         let state = self.store.state();
         self.status_line.show(status_line::line(state, waiting));
         let asks = state.asks().filter(|(_, asked, _)| asked.is_core());
-        let asks = asks.filter_map(|(number, _, _)| state.message(number));
-        let asks = asks.map(|held| notification(&held.facts, Kind::AskHuman));
+        let asks = asks.filter_map(|(number, _, ask)| {
+            let facts = &state.message(number)?.facts;
+            Some(notification(facts, Some(&ask.asker), Kind::AskHuman))
+        });
         self.notifier.are_open(asks.chain(self.held()));
     }
 
@@ -155,11 +164,33 @@ impl Daemon {
     }
 }
 
-fn notification(facts: &MessageRecord, kind: Kind) -> Notification {
+/// A question comes from who waits for the answer, as in `tx asks`: a machine may ask with a message
+/// that an agent wrote.
+fn notification(facts: &MessageRecord, asker: Option<&Address>, kind: Kind) -> Notification {
     Notification {
         id: facts.id.to_string(),
-        from: facts.from.to_string(),
+        from: asker.unwrap_or(&facts.from).to_string(),
         kind: kind.to_string(),
         headline: facts.headline.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The popup looks for the question under the name that the notification has.
+    #[test]
+    fn a_question_of_a_machine_comes_from_the_machine() {
+        let facts: MessageRecord = serde_json::from_value(serde_json::json!({
+            "number": 1, "id": "o", "from": "dev/a", "headline": "Done", "at": 0, "thread": [1],
+            "source": {"file": {"path": "o.md", "hash": "a1", "record": 1}}, "hops": 0, "deliveries": [],
+        }))
+        .unwrap();
+        let machine: Address = "dev/dispatch".parse().unwrap();
+        let asked = notification(&facts, Some(&machine), Kind::AskHuman);
+        assert_eq!(asked.from, "dev/dispatch");
+        let result = notification(&facts, None, Kind::TaskComplete);
+        assert_eq!(result.from, "dev/a");
     }
 }

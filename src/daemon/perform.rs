@@ -46,10 +46,11 @@ impl Daemon {
             Effect::NotifyHuman {
                 number,
                 kind,
+                asker,
                 inject,
             } => {
                 tracing::info!(message = number.0, %kind, "for the human");
-                self.notify(number, kind, inject);
+                self.notify(number, kind, asker.as_ref(), inject);
             }
             Effect::NotifyHeld { worker } => {
                 tracing::info!(%worker, "it is held up");

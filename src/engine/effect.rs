@@ -58,6 +58,9 @@ pub enum Effect {
         number: MessageNo,
         /// The kind that the message has for core.
         kind: Kind,
+        /// Who waits for the answer, if the message is an open question. That may be a machine, which
+        /// did not write the message.
+        asker: Option<Address>,
         /// Type the message into the core session?
         inject: bool,
     },

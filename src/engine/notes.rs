@@ -297,6 +297,7 @@ impl State {
         self.effect(Effect::NotifyHuman {
             number,
             kind,
+            asker: None,
             inject: notification == CoreNotification::Wanted,
         });
     }

@@ -82,6 +82,7 @@ impl State {
         self.effect(Effect::NotifyHuman {
             number,
             kind: Kind::AskHuman,
+            asker: Some(from.clone()),
             inject: false,
         });
         self.open_ask(number, &core, from);
@@ -105,6 +106,7 @@ impl State {
         self.effect(Effect::NotifyHuman {
             number,
             kind,
+            asker: None,
             inject,
         });
         let why = Cow::Borrowed("in the inbox of core");

@@ -67,7 +67,9 @@ pub(crate) const LATE_SESSION: &str = "a session that is known late";
 pub(crate) const MORE_AT_THE_END: &str = "more at the end of a turn, by a hook";
 pub(crate) const WOKEN: &str = "a program that is woken by a hook";
 pub(crate) const DECIDED: &str = "a permission that the human decides on";
-const MET: [&str; 8] = [
+pub(crate) const ONLY_SCREEN: &str = "a wrong hook that only the screen corrects";
+pub(crate) const STAYS_AWAY: &str = "a mesh that is removed to the end";
+const MET: [&str; 10] = [
     CIRCLE,
     TWO_ASKS,
     NEWS_OF_FEATURE,
@@ -76,6 +78,8 @@ const MET: [&str; 8] = [
     MORE_AT_THE_END,
     WOKEN,
     DECIDED,
+    ONLY_SCREEN,
+    STAYS_AWAY,
 ];
 
 /// What tx says where blocks and pools are at work.

@@ -31,8 +31,8 @@ impl World {
             if self.fault(Fault::CrashBeforeEffects, 1) {
                 // What nobody was told of is looked up after the start.
                 for effect in std::iter::once(effect).chain(effects) {
-                    if let Effect::NotifyHuman { number, .. } = effect {
-                        self.human.missed.push(number);
+                    if let Effect::NotifyHuman { number, asker, .. } = effect {
+                        self.human.missed.push((number, asker));
                     }
                 }
                 return self.crash();
@@ -101,8 +101,9 @@ impl World {
             Effect::NotifyHuman {
                 number,
                 kind: _,
+                asker,
                 inject: _,
-            } => self.notify(number),
+            } => self.notify(number, asker),
             Effect::EndTurn { pane, turn } => self.order(pane, Order::EndTurn(turn)),
             Effect::RunJobs {
                 owner, job, jobs, ..

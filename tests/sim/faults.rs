@@ -8,6 +8,7 @@ use tx::engine::{
 };
 use tx::model::{Address, Name};
 
+use crate::coverage::STAYS_AWAY;
 use crate::files::envelope;
 use crate::meshes;
 use crate::panes::{Process, Way};
@@ -338,6 +339,10 @@ impl World {
         for name in names {
             let others: Vec<String> = Vec::new();
             let loaded = self.meshes.get(&name).cloned().flatten();
+            if loaded.is_none() && self.settings.removed_stay_away() {
+                self.seen.met(STAYS_AWAY);
+                continue;
+            }
             let mut loaded: LoadedMesh = loaded.unwrap_or_else(|| {
                 let most = self.settings.agents;
                 meshes::make(&mut self.rng, name.as_str(), most, &others, &self.settings)

@@ -21,7 +21,7 @@ pub(crate) struct Human {
     /// It is going to look.
     looks: bool,
     /// What tx was killed before telling: shown after its start.
-    pub(crate) missed: Vec<MessageNo>,
+    pub(crate) missed: Vec<(MessageNo, Option<Address>)>,
     /// What it has read, and the records of what it said.
     pub(crate) read: BTreeMap<MessageNo, u64>,
 }
@@ -100,14 +100,14 @@ impl World {
         self.send(task);
     }
 
-    /// The human is told that something has come.
-    pub(crate) fn notify(&mut self, number: MessageNo) {
+    /// The human is told that something has come, and who waits for an answer: for a question of a
+    /// machine that is its address.
+    pub(crate) fn notify(&mut self, number: MessageNo, asker: Option<Address>) {
         let Some(message) = self.seen_by_human(number) else {
             panic!("the human is told of {number:?}, which nobody knows");
         };
         self.record.tell(number);
         if message.kind == Kind::AskHuman {
-            let asker = self.asker(number);
             let question = Question {
                 id: message.id,
                 asker: asker.unwrap_or_else(|| message.from.clone()),
@@ -128,13 +128,6 @@ impl World {
             }
         }
         self.call_human();
-    }
-
-    /// Who waits for the human's answer: for a question of a machine that is its address.
-    fn asker(&self, number: MessageNo) -> Option<Address> {
-        let mut asks = self.state().asks();
-        let (_, _, ask) = asks.find(|(ask, asked, _)| *ask == number && asked.is_core())?;
-        Some(ask.asker.clone())
     }
 
     /// Something has come for the human, who will look at it.

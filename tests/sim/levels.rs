@@ -3,13 +3,15 @@
 use tx::engine::{AttemptId, Dialog, DialogKind};
 use tx::pane::Hook;
 
+use crate::coverage::ONLY_SCREEN;
+use crate::panes::Way;
 use crate::settings::Fault;
 use crate::terminal::Does;
 use crate::world::{Thing, World};
 
 impl World {
     /// A hook and the screen may disagree about a change: what the hook says is not so, and
-    /// the screen or another hook corrects it some seconds later.
+    /// the screen or another hook corrects it some seconds later. In some lives no other hook does.
     pub(crate) fn contradict(&mut self, pane: &AttemptId) {
         let process = self.panes.get(pane).filter(|process| process.has_hooks);
         let Some(does) = process.map(|process| process.terminal.does.clone()) else {
@@ -36,6 +38,13 @@ impl World {
         };
         let told = self.rng.within(1, 2_000);
         self.after(told, Thing::Hook(pane.clone(), wrong));
+        // A program that reads lines shows only whether it is idle: what is wrong about a dialog,
+        // nothing but a hook corrects.
+        let of_dialog = second || matches!(does, Does::Asks(_));
+        let shows = self.panes[pane].way == Way::Typed || !of_dialog;
+        if shows && self.settings.only_screens_correct() {
+            return self.seen.met(ONLY_SCREEN);
+        }
         let corrected = told + self.rng.within(100, 8_000);
         self.after(corrected, Thing::Correct(pane.clone()));
     }

@@ -229,6 +229,9 @@ impl World {
     /// Somebody tells tx what a program does.
     pub(crate) fn hook(&mut self, pane: &AttemptId, hook: pane::Hook) {
         if self.has_pane(pane) {
+            // What its title shows may change something again.
+            let process = self.panes.get_mut(pane).expect("it is there");
+            process.title = (None, 0);
             self.see(pane, Saw::Hook(hook));
         }
     }

@@ -207,10 +207,12 @@ listed! {
 }
 
 impl Fault {
-    /// Does it happen in the best of worlds? What overtakes a file does not: the daemon
-    /// sees to that.
+    /// Does it happen in the best of worlds?
     pub(crate) fn is_gentle(self) -> bool {
-        matches!(self, Fault::Twice | Fault::LateNews | Fault::LateEffect)
+        matches!(
+            self,
+            Fault::Twice | Fault::LateNews | Fault::LateEffect | Fault::Overtaken
+        )
     }
 }
 
@@ -260,6 +262,16 @@ impl Settings {
             pools: false,
             machines: false,
         }
+    }
+
+    /// Does no hook correct another that is wrong? Then only the screen does.
+    pub(crate) fn only_screens_correct(&self) -> bool {
+        self.seed.is_multiple_of(3)
+    }
+
+    /// Do the meshes that were removed stay away to the end?
+    pub(crate) fn removed_stay_away(&self) -> bool {
+        self.seed % 4 < 2
     }
 
     /// The same with blocks, and with pools where the seed is odd.

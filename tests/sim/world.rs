@@ -413,8 +413,8 @@ impl World {
             self.after(delay, Thing::File(path));
         }
         self.recover();
-        for number in std::mem::take(&mut self.human.missed) {
-            self.notify(number);
+        for (number, asker) in std::mem::take(&mut self.human.missed) {
+            self.notify(number, asker);
         }
     }
 

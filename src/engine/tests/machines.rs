@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::play::{Msg, Play, from, mesh, who};
 use crate::engine::{Effect, Event, Job, JobEnd, JobOwner, JobResult, MachineStatus, Phase, Step};
-use crate::model::Rearmatter;
+use crate::model::{Kind, Rearmatter};
 
 /// A mesh `dev` of the agents a, b, c and x with a machine.
 pub(super) fn workflow(fsm: &str) -> String {
@@ -343,6 +343,33 @@ fn core_question_answered() {
     completes(&mut play, "dev/b", "o2");
     assert!(play.is_complete());
     play.all_over();
+}
+
+#[test]
+fn the_human_is_told_which_machine_waits_for_the_answer() {
+    for (machine, question) in [
+        (CORE, "o"),
+        (CORE_FIRST, "dev: how does it go on from ask?"),
+    ] {
+        let mut play = begun(machine);
+        if machine == CORE {
+            completes(&mut play, "dev/a", "o");
+        }
+        let askers: Vec<_> = play
+            .effects
+            .iter()
+            .filter_map(|effect| match effect {
+                Effect::NotifyHuman {
+                    number,
+                    kind: Kind::AskHuman,
+                    asker,
+                    ..
+                } => Some((play.name(*number), asker.clone())),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(askers, [(question.to_owned(), Some(who("dev/dispatch")))]);
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::play::{Play, from, mesh};
 use crate::engine::{Effect, Event, Job, JobEnd, JobResult, Phase};
+use crate::model::Line;
 
 /// What an agent says when it is given work for the n-th time.
 #[derive(Clone)]
@@ -160,7 +161,10 @@ impl Players {
         let id = format!("answer{}", self.answers.len());
         self.order.push(format!("core answers {word}"));
         let answer = from("core/core").to(&asker).reply(&ask).id(&id);
-        self.play.drop(answer.status(word));
+        // A config may decide by the word or by the first line.
+        let headline = Line::from(word.to_owned());
+        let answer = answer.status(word).with(|it| it.headline = headline);
+        self.play.drop(answer);
         true
     }
 
