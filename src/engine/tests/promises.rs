@@ -315,7 +315,7 @@ fn a_block_that_counts_wrongly_is_noticed() {
     };
     let more = "has 1 items, and 2 count";
     assert_broken(&play, 10, more, |state| {
-        fan_out(state, |it| it.members[1].open = 2)
+        fan_out(state, |it| it.members[1].open = 2);
     });
     play.finish("dev/a", "r");
     let twice = |it: &mut crate::engine::fanout::FanOut| {
@@ -340,7 +340,7 @@ fn a_block_that_counts_wrongly_is_noticed() {
     let open = play.state.fan_outs.get(block).unwrap().clone();
     play.finish("dev/c", "r3");
     assert_broken(&play, 10, "is joined twice", |state| {
-        state.fan_outs.open(block, open)
+        state.fan_outs.open(block, open);
     });
     assert_broken(&play, 10, "is joined twice", |state| {
         let worker = worker(state, "dev/j");
@@ -372,7 +372,7 @@ fn a_machine_that_is_in_no_state_or_without_work_is_noticed() {
         state.output.ended_too_early = Some(MessageNo(1));
     });
     assert_broken(&play, 8, "is in no state", |state| {
-        machine(state, |it| it.state = None)
+        machine(state, |it| it.state = None);
     });
     assert_broken(&play, 9, "visits that are no steps", |state| {
         machine(state, |it| it.step += 1);
@@ -393,12 +393,12 @@ fn a_machine_that_is_in_no_state_or_without_work_is_noticed() {
     }
     assert_broken(&play, 8, "nobody works for it", |state| {
         machine(state, |it| {
-            it.phase = MachinePhase::Waiting(StateWork::Block(MessageNo(9)))
+            it.phase = MachinePhase::Waiting(StateWork::Block(MessageNo(9)));
         });
     });
     assert_broken(&play, 8, "nobody works for it", |state| {
         machine(state, |it| {
-            it.phase = MachinePhase::Waiting(StateWork::Question(MessageNo(9)))
+            it.phase = MachinePhase::Waiting(StateWork::Question(MessageNo(9)));
         });
     });
     assert_broken(&play, 8, "nobody works for it", |state| {
