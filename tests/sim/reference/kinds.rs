@@ -345,6 +345,8 @@ impl Model {
             .sets
             .values()
             .filter(|set| run.is_some() && set.run == run);
+        // What is joined has no work under way.
+        let sets = sets.filter(|set| !set.joined || set.unsure);
         for set in sets.filter(|set| set.members.contains(from)) {
             all.push(May::Accepted(Accepted {
                 may_be_result: true,
