@@ -6,7 +6,7 @@ use tx::model::{Address, Envelope, Kind, Recipient};
 
 use super::judge::Made;
 use super::names::Means;
-use super::{Ask, Message, Model};
+use super::{Ask, Delivery, Message, Model};
 
 impl Model {
     pub(super) fn open_asks(&mut self, from: &Address, made: &Made, said: &Envelope) {
@@ -123,7 +123,9 @@ impl Model {
         let (number, asked) = key;
         let late = ask.time.is_none_or(|time| at - ask.opened >= time);
         let over = self.sent.get(number).and_then(|sent| sent.to.get(asked));
-        let ended = over.is_none_or(|delivery| delivery.step.is_over() && delivery.leased);
+        // "(outcome elsewhere, error, parked)": it need not have been given to be parked.
+        let ends = |d: &Delivery| d.step.is_over() && (d.leased || d.parked);
+        let ended = over.is_none_or(ends);
         assert!(
             late || ended || !self.knows(asked) || self.is_youngest_of_a_circle(key, &ask.asker),
             "the model: {key:?} closed after {} ms without a reason: {ask:?}, {over:?}",

@@ -100,8 +100,7 @@ impl Model {
                         self.check_paid(*number, to, kind, before);
                     }
                     if *step == At::Parked {
-                        // Who gives up its work gives up what it asked for it.
-                        self.unsure.insert(to.clone());
+                        self.gives_up(*number, to);
                     }
                     self.put_back(*number, to);
                 }
@@ -157,6 +156,20 @@ impl Model {
             .filter_map(|item| self.sent.get(&item));
         let retried = |item: &Sent| item.to.get(&error.from).is_some_and(|d| d.parked);
         self.sent.values().any(|sent| is_success(&sent)) || items.any(retried)
+    }
+
+    /// Who gives up its work gives up what it asked for it. What a failed member keeps is parked
+    /// while it may have asked something else.
+    fn gives_up(&mut self, number: Message, who: &Address) {
+        let hand = self.hands.get(who).filter(|hand| {
+            let mut items = hand.items.iter();
+            items.any(|(item, _)| *item == number)
+        });
+        match hand.map(|hand| hand.failed) {
+            Some(false) => self.withdraw(who),
+            Some(true) => drop(self.unsure.insert(who.clone())),
+            None => {}
+        }
     }
 
     /// It is no longer in hand.
