@@ -54,7 +54,7 @@ pub(super) struct EndedProgram {
 /// A line of a record.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Line {
+enum RecordLine {
     Programs(Vec<ListedProgram>),
     Began {
         index: usize,
@@ -102,7 +102,7 @@ impl JobRecord {
             .create_new(true)
             .mode(0o600)
             .open(&path)?;
-        add(&mut file, &Line::Programs(programs))?;
+        add(&mut file, &RecordLine::Programs(programs))?;
         Ok(JobRecord { path })
     }
 
@@ -127,7 +127,7 @@ impl JobRecord {
         if !is_free {
             return Ok(SeriesState::Running(progress));
         }
-        add(&mut file, &Line::Closed)?;
+        add(&mut file, &RecordLine::Closed)?;
         Ok(SeriesState::Over(progress))
     }
 
@@ -149,7 +149,7 @@ impl JobRecord {
     /// Note that tx is about to end it together with everything else.
     pub(super) fn mark_stopped(&self) -> io::Result<()> {
         match self.open()? {
-            Some(mut file) => add(&mut file, &Line::Stopped),
+            Some(mut file) => add(&mut file, &RecordLine::Stopped),
             None => Ok(()),
         }
     }
@@ -210,17 +210,17 @@ impl TakenRecord {
     /// Note that this process begins a program.
     pub(super) fn begin(&mut self, index: usize) -> io::Result<()> {
         let wrapper = rustix::process::getpid().as_raw_nonzero().get();
-        add(&mut self.file, &Line::Began { index, wrapper })
+        add(&mut self.file, &RecordLine::Began { index, wrapper })
     }
 
     /// Note that nothing more begins.
     pub(super) fn close(&mut self) -> io::Result<()> {
-        add(&mut self.file, &Line::Closed)
+        add(&mut self.file, &RecordLine::Closed)
     }
 
     /// Note how a program ended.
     pub(super) fn end(&mut self, index: usize, program: EndedProgram) -> io::Result<()> {
-        add(&mut self.file, &Line::Ended { index, program })
+        add(&mut self.file, &RecordLine::Ended { index, program })
     }
 }
 
@@ -247,22 +247,23 @@ impl Progress {
         !self.programs.is_empty() && programs.all(|listed| self.ended.contains_key(&listed.index))
     }
 
-    fn take(&mut self, line: Line) {
+    fn take(&mut self, line: RecordLine) {
         match line {
-            Line::Programs(programs) => self.programs = programs,
-            Line::Began { index, wrapper } => {
+            RecordLine::Programs(programs) => self.programs = programs,
+            RecordLine::Began { index, wrapper } => {
                 self.begun = Some(index);
                 self.wrapper = Pid::from_raw(wrapper);
             }
             // How it ended says nothing about it if tx ended it. A program that succeeded has ended
             // by itself.
-            Line::Ended { program, .. } if self.is_stopped && program.how != Ended::Code(0) => {}
+            RecordLine::Ended { program, .. }
+                if self.is_stopped && program.how != Ended::Code(0) => {}
             // The first word on its end stands.
-            Line::Ended { index, program } => {
+            RecordLine::Ended { index, program } => {
                 self.ended.entry(index).or_insert(program);
             }
-            Line::Stopped => self.is_stopped = true,
-            Line::Closed => self.is_closed = true,
+            RecordLine::Stopped => self.is_stopped = true,
+            RecordLine::Closed => self.is_closed = true,
         }
     }
 }
@@ -280,7 +281,7 @@ fn read(file: &mut File) -> io::Result<Progress> {
 }
 
 /// Add a line. It begins with a line break too, since the line before it may be incomplete.
-fn add(file: &mut File, line: &Line) -> io::Result<()> {
+fn add(file: &mut File, line: &RecordLine) -> io::Result<()> {
     let mut bytes = vec![b'\n'];
     serde_json::to_writer(&mut bytes, line)?;
     bytes.push(b'\n');

@@ -347,10 +347,7 @@ fn core_question_answered() {
 
 #[test]
 fn the_human_is_told_which_machine_waits_for_the_answer() {
-    for (machine, question) in [
-        (CORE, "o"),
-        (CORE_FIRST, "dev: how does it go on from ask?"),
-    ] {
+    for (machine, question) in [(CORE, "o"), (CORE_FIRST, "dev: what follows `ask`?")] {
         let mut play = begun(machine);
         if machine == CORE {
             completes(&mut play, "dev/a", "o");
