@@ -49,22 +49,32 @@ say "figures"
 } | tee "$table.md"
 
 if [ "${1:-}" = --draw ]; then
-    # A bar for each ratio; the line is the floor.
+    # A bar for each ratio, with a mark for the floor and one for the limit.
     awk -F '\t' '
         function esc(text) { gsub(/&/, "\\&amp;", text); gsub(/</, "\\&lt;", text); return text }
-        $2 + 0 > 0 { what[++n] = $1; ratio[n] = $2; most[n] = $3; if ($2 > top) top = $2 }
+        function mark(at, y, colour) {
+            printf "<line x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\" stroke=\"%s\" stroke-width=\"2\"/>\n", 10 + at * scale, y - 9, 10 + at * scale, y + 7, colour
+        }
+        $2 + 0 > 0 {
+            what[++n] = $1; ratio[n] = $2; most[n] = $3 + 0; times[n] = $4
+            if ($2 > top) top = $2
+            if (most[n] > top) top = most[n]
+        }
         END {
-            printf "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"900\" height=\"%d\" font-family=\"sans-serif\" font-size=\"12\">\n", n * 34 + 30
+            printf "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"900\" height=\"%d\" font-family=\"sans-serif\" font-size=\"12\">\n", n * 36 + 34
             print "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>"
-            scale = 520 / (top > 1 ? top : 1)
+            print "<text x=\"10\" y=\"16\" fill=\"#555\">tx / its floor. <tspan fill=\"#c33\">red: the floor, 1</tspan>; <tspan fill=\"#888\">grey: the limit</tspan></text>"
+            scale = 700 / top
             for (i = 1; i <= n; i++) {
-                y = i * 34
-                printf "<text x=\"10\" y=\"%d\" fill=\"#333\">%s</text>\n", y - 10, esc(what[i])
+                y = i * 36 + 18
+                printf "<text x=\"10\" y=\"%d\" fill=\"#333\">%s</text>\n", y - 12, esc(what[i])
                 printf "<rect x=\"10\" y=\"%d\" width=\"%.1f\" height=\"10\" fill=\"#4a90d9\"/>\n", y - 6, ratio[i] * scale
-                printf "<text x=\"%.1f\" y=\"%d\" fill=\"#333\">%s</text>\n", 16 + ratio[i] * scale, y + 3, ratio[i]
+                mark(1, y, "#c33")
+                if (most[i]) mark(most[i], y, "#888")
+                end = ratio[i] > most[i] ? ratio[i] : most[i]
+                printf "<text x=\"%.1f\" y=\"%d\" fill=\"#333\">%s  (%s)</text>\n", 18 + end * scale, y + 3, ratio[i], esc(times[i])
             }
-            printf "<line x1=\"%.1f\" y1=\"14\" x2=\"%.1f\" y2=\"%d\" stroke=\"#c33\" stroke-dasharray=\"3\"/>\n", 10 + scale, 10 + scale, n * 34 + 12
-            printf "<text x=\"%.1f\" y=\"12\" fill=\"#c33\">1 = the floor</text>\n</svg>\n", 12 + scale
+            print "</svg>"
         }' "$table" >docs/figures.svg
     say "drawn: docs/figures.svg"
 fi

@@ -26,12 +26,20 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-/// Print how long a thing took beside its floor, and whether that is within the limit.
-pub(crate) fn judge(what: &str, floor: Duration, ours: Duration, limit: f64) -> bool {
+/// Print how long a thing took beside its floor, and return whether that is within the limit, if
+/// there is one.
+pub(crate) fn judge(
+    what: &str,
+    floor: Duration,
+    ours: Duration,
+    limit: impl Into<Option<f64>>,
+) -> bool {
+    let limit = limit.into();
     let ratio = ours.as_secs_f64() / floor.as_secs_f64();
+    let at_most = limit.map_or("–".to_owned(), |limit| limit.to_string());
     let _ = writeln!(
         std::io::stdout(),
-        "ratio  {ratio:.2} of at most {limit}  {what}  ({ours:.1?} / {floor:.1?})"
+        "ratio  {ratio:.2} of at most {at_most}  {what}  ({ours:.1?} / {floor:.1?})"
     );
-    ratio <= limit
+    limit.is_none_or(|limit| ratio <= limit)
 }
